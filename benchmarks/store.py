@@ -12,6 +12,7 @@ certificate, which is computed from scratch. Writes are "normal": they do not wa
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import tempfile
 import time
@@ -35,9 +36,32 @@ def make_row(rng, moment):
     return x[None], [int(-side if rng.random() < 0.002 else side)]
 
 
-def megabytes_in_use():
+def megabytes_of_process():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+class AllocatorCounts(ctypes.Structure):
+    """What glibc counts: `uordblks` and `hblkhd` are the bytes in use."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
+            "fordblks", "keepcost",
+        )
+    ]  # fmt: skip
+
+
+def megabytes_in_use():
+    """Of those of the process: what was asked for and not given back. The rest is room that the C
+    library keeps, in pieces, for the next time."""
+    count = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if count is None:
+        return float("nan")
+    count.restype = AllocatorCounts
+    found = count()
+    return (found.uordblks + found.hblkhd) / 1e6
 
 
 def live_days(folder, n_operations, window):
@@ -45,25 +69,25 @@ def live_days(folder, n_operations, window):
     path = os.path.join(folder, "days.db")
     machine = IncrementalSVC(gamma=0.02, window=window)
     print(
-        "| operations | minutes | processor minutes | memory, MB | file, MB | KKT gap | accuracy |"
+        "| operations | minutes | processor minutes | memory, MB | in use, MB | file, MB | KKT gap "
+        "| accuracy |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     begun, begun_working = time.perf_counter(), time.process_time()
     widest, kinds = 0.0, dict.fromkeys(("learn", "predict", "forget", "replace", "certificate"), 0)
 
     def tell(number):
         print(
             f"| {number} | {(time.perf_counter() - begun) / 60:.1f} "
-            f"| {(time.process_time() - begun_working) / 60:.1f} | {megabytes_in_use():.0f} "
-            f"| {os.path.getsize(path) / 1e6:.0f} | {widest:.1e} "
+            f"| {(time.process_time() - begun_working) / 60:.1f} | {megabytes_of_process():.0f} "
+            f"| {megabytes_in_use():.0f} | {os.path.getsize(path) / 1e6:.0f} | {widest:.1e} "
             f"| {store.scores().get('accuracy', 0.0):.4f} |",
             flush=True,
         )
 
     with OnlineStore(path, machine, classes=[-1, 1], durability="normal") as store:
         first = [make_row(rng, 0.0) for _ in range(100)]
-        # Ids of our own: a row that replaces another takes a number, too.
-        store.learn(np.vstack([x for x, _ in first]), [y[0] for _, y in first], ids=range(100))
+        store.learn(np.vstack([x for x, _ in first]), [y[0] for _, y in first])
         n_learned, gone = 100, set()
         for number in range(1, n_operations + 1):
             x, y = make_row(rng, number / n_operations)
@@ -84,7 +108,7 @@ def live_days(folder, n_operations, window):
                 store.predict(x)
             else:
                 kind = "learn"
-                store.learn(x, y, ids=[n_learned])
+                store.learn(x, y)
                 n_learned += 1
             kinds[kind] += 1
             if number % max(1000, n_operations // 20) == 0:

@@ -697,9 +697,10 @@ class OnlineStore:
         first = ledger.first_snapshot(name)
         data = held.to_bytes()
         with ledger.transaction():
-            ledger.keep_snapshot(name, held.sequence, data)
-            # The first one stays, to answer questions about the past; the others are not needed.
+            # The first one stays, to answer questions about the past; the others are not needed,
+            # and leave their room in the file to this one.
             ledger.drop_snapshots(name, 1 + (first or 0), held.sequence - 1)
+            ledger.keep_snapshot(name, held.sequence, data)
         held.unsaved = 0
 
     def _restore(

@@ -22,6 +22,9 @@ from lindero.persist import from_bytes, to_bytes
 from lindero.serve.ledger import Entry, KeptRow
 from lindero.serve.stored_rows import Batch, GivenRows, encode_row
 
+#: Records of updates in a snapshot.
+_MOST_UPDATES = 1000
+
 
 @dataclass
 class StoredModel:
@@ -75,8 +78,12 @@ class StoredModel:
 
     def to_bytes(self) -> bytes:
         """A model file, without columns of a kernel, which can be computed again and would be
-        most of it. It is not tried out: the rows are there, and an older snapshot."""
-        return to_bytes(deepcopy(self.estimator), check=False)
+        most of it, and with few records of updates, of which the log has more. It is not tried
+        out: the rows are there, and an older snapshot."""
+        twin = deepcopy(self.estimator)
+        if self.knows_ids and self.is_fitted:
+            unwrap_machine(twin).trim_updates(_MOST_UPDATES)
+        return to_bytes(twin, check=False)
 
     def learn(self, batch: Batch, ids: list[Any]) -> None:
         """Let the machine learn a batch, in the way that it learns it every time."""

@@ -337,3 +337,20 @@ def test_a_record_given_away_does_not_change():
     assert_array_equal(record, copied)
     record["id"] = -1
     assert (model.updates_["id"] >= 0).all()
+
+
+@pytest.mark.parametrize("window", [None, "auto"])
+def test_records_of_updates_can_be_dropped(window):
+    X, y = two_clouds(40)
+    model = IncrementalSVC(window=window, gamma="auto")
+    for i in range(0, 40, 4):
+        model.partial_fit(X[i : i + 4], y[i : i + 4], classes=np.unique(y))
+    known = model.updates_
+    assert model.trim_updates(len(known)) is model
+    assert len(model.updates_) == len(known)
+    assert model.trim_updates(5).updates_.tolist() == known[-5:].tolist()
+    model.partial_fit(X[:1], y[:1])
+    assert len(model.updates_) > 5
+    assert len(model.trim_updates(0).updates_) == 0
+    with pytest.raises(ValueError, match="number of records"):
+        model.trim_updates(-1)

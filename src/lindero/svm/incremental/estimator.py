@@ -248,6 +248,26 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
             machine.samples.name_by_numbers()
         return self
 
+    @one_at_a_time
+    def trim_updates(self, most: int) -> Self:
+        """Keep the latest records of `updates_` only.
+
+        Parameters
+        ----------
+        most : int
+            Records to keep.
+
+        Returns
+        -------
+        self : estimator
+        """
+        if most < 0:
+            raise ValueError(f"most must be a number of records, not {most!r}.")
+        self._require_machine()
+        for machine in self._all_machines:
+            machine.updates.keep_last(most, at_most=most)
+        return self
+
     @property
     @one_at_a_time
     def window_(self) -> int | None:

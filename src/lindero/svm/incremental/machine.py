@@ -425,9 +425,9 @@ class UpdateLog:
     def truncate(self, length: int) -> None:
         self._length = length
 
-    def keep_last(self, count: int) -> None:
-        """Drop old records where there are more than twice as many."""
-        if self._length > 2 * count:
+    def keep_last(self, count: int, at_most: int | None = None) -> None:
+        """Drop old records where there are more than `at_most`, by default twice as many."""
+        if self._length > (2 * count if at_most is None else at_most):
             self._rows = self._rows[self._length - count : self._length].copy()
             self._length = count
 
