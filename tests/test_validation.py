@@ -2,13 +2,14 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from lindero.kernels.operator import KernelFunction
-from lindero.svm import SVC
+from lindero.svm import SVC, IncrementalSVC
 from lindero.validation import (
     advise_scaling,
     compute_class_weights,
@@ -269,3 +270,12 @@ def test_a_table_of_arrow_in_the_order_of_fit_is_read_as_any_other():
         model.predict(pa.table({"a": ["x"], "b": [1.0], "c": [1.0]}))
     with pytest.raises(ValueError, match="infinity"):
         model.predict(pa.table({"a": [np.inf], "b": [1.0], "c": [1.0]}))
+
+
+def test_a_missing_value_of_any_table_is_named_by_its_column_and_nothing_else_is_said():
+    X = np.arange(12.0).reshape(4, 3)
+    X[2, 1] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for table in (frame, pa.table({name: X[:, k] for k, name in enumerate("abc")})):
+        with pytest.raises(ValueError, match=r"is in row 2, column 'b'\. Leave such rows"):
+            IncrementalSVC().fit(table, [0, 1, 0, 1])

@@ -237,7 +237,7 @@ def _first_not_finite(X: Any) -> tuple[int, Any] | None:
     """Row and column (its name, in a dataframe) of a value that is not finite."""
     if sp.issparse(X):
         return None
-    names = list(getattr(X, "columns", ()))
+    names = list(getattr(X, "column_names", getattr(X, "columns", ())))  # Arrow's, or others'
     try:
         bad = ~np.isfinite(np.asarray(X, dtype=np.float64))
     except (TypeError, ValueError):  # no number of NumPy's is like pandas' NA

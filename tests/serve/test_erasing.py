@@ -151,7 +151,7 @@ def test_a_store_of_the_first_layout_is_taken_over(tmp_path):
         CREATE INDEX row_ids ON rows (model, id);
         CREATE TABLE old (model TEXT NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL,
             PRIMARY KEY (model, number)) WITHOUT ROWID;
-        INSERT INTO old SELECT model, number, data FROM snapshots;
+        INSERT INTO old SELECT model, number, substr(data, 33) FROM snapshots;
         DROP TABLE snapshots;
         ALTER TABLE old RENAME TO snapshots;
         UPDATE settings SET value = '1' WHERE name = 'schema';
@@ -170,12 +170,17 @@ def test_a_store_of_the_first_layout_is_taken_over(tmp_path):
         assert store.sequence == len(log) + 1
 
 
-def test_a_snapshot_that_cannot_be_read_is_done_without(tmp_path):
+@pytest.mark.parametrize("how", ["zeros", "one bit"])
+def test_a_damaged_snapshot_is_noticed_and_done_without(tmp_path, how):
     store, X = fill(tmp_path / "store.db", 90)
     expected = store._held["model"].estimator.decision_function(X)
     store.close()
     database = sqlite3.connect(tmp_path / "store.db")
-    database.execute("UPDATE snapshots SET data = zeroblob(100) WHERE number > 1")
+    [(at, data)] = database.execute("SELECT at, data FROM snapshots WHERE number > 1").fetchall()
+    values = np.frombuffer(data, dtype=np.uint8).copy()
+    places = slice(None) if how == "zeros" else data.index(X[40].tobytes()) + 6  # of an exponent
+    values[places] = 0 if how == "zeros" else values[places] ^ 64
+    database.execute("UPDATE snapshots SET data = ? WHERE at = ?", (values.tobytes(), at))
     database.commit()
     database.close()
     with OnlineStore(tmp_path / "store.db") as store:

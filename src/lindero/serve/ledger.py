@@ -256,7 +256,7 @@ class Ledger:
         )
         self._database.execute(
             "INSERT INTO snapshots (model, number, room, data) VALUES (?, ?, ?, ?)",
-            (model, number, _ROOM, data),
+            (model, number, _ROOM, hashlib.sha256(data).digest() + data),
         )
 
     def drop_snapshots(self, model: str, first: int, last: int | None = None) -> None:
@@ -391,14 +391,14 @@ class Ledger:
             "ORDER BY number DESC LIMIT 1",
             (model, _LAST if most is None else most),
         )
-        return (int(found[0][0]), bytes(found[0][1])) if found else None
+        return (int(found[0][0]), _whole(bytes(found[0][1]))) if found else None
 
     def snapshot_at(self, model: str, number: int) -> bytes | None:
         """The snapshot that follows an entry."""
         found = self._read(
             "SELECT data FROM snapshots WHERE model = ? AND number = ?", (model, number)
         )
-        return bytes(found[0][0]) if found else None
+        return _whole(bytes(found[0][0])) if found else None
 
     def first_snapshot(self, model: str) -> int | None:
         [(number,)] = self._read("SELECT MIN(number) FROM snapshots WHERE model = ?", (model,))
@@ -436,6 +436,14 @@ class Ledger:
             return self._database.execute(query, values)
         except self._database.errors as error:
             raise StoreError(self._database.tell(error)) from error
+
+
+def _whole(kept: bytes) -> bytes:
+    """A snapshot without its hash; what is not whole is nothing that can be read."""
+    digest, data = kept[:32], kept[32:]
+    if hashlib.sha256(data).digest() == digest:
+        return data
+    return kept  # damaged, or of before there were hashes
 
 
 def _row(found: Iterable[Any]) -> KeptRow:
