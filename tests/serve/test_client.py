@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lindero.serve import Client, ConflictError, OnlineStore, RemoteStore, ServerError, StoreError
+from lindero.serve import (
+    Client,
+    ConflictError,
+    OnlineStore,
+    RemoteStore,
+    ServerError,
+    StoreError,
+    changes,
+)
 from lindero.serve.client import BusyError, NotAllowedError, RefusedRowsError, UnreachableError
 from lindero.serve.store import Receipt
 from lindero.svm import IncrementalSVC
@@ -160,7 +168,7 @@ def test_a_client_does_what_a_store_does(tmp_path):
         assert there.changes(1, limit=1) == store.changes(1)[:1]
 
 
-def test_long_lists_come_in_parts(tmp_path):
+def test_long_lists_come_in_parts(tmp_path, monkeypatch):
     X, y = make_rows(30)
     store = OnlineStore(tmp_path / "store.db", IncrementalSVC(**KERNEL))
     store.learn(X[:10], y[:10])
@@ -169,6 +177,15 @@ def test_long_lists_come_in_parts(tmp_path):
     with serving(store, entries=4) as server, Client(server.url) as client:
         assert client.receipts() == store.receipts()
         assert client.log() == store.log()
+        monkeypatch.setattr(changes, "MOST_ROWS", 3)  # the second entry has ten
+        assert client.receipts() == store.receipts()
+        assert client.log() == store.log()
+        remote = RemoteStore(server.url)
+        assert remote.log(0, 12) == store.log()
+        told = client._ask("GET", "/v1/models/model/receipts?after=1&brief=1")
+        assert [one["n_rows"] for one in told["receipts"]] == [10, 1, 1, 1]
+        assert not any("commitments" in one for one in told["receipts"])
+        remote.disconnect()
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://host", "http://", ""])

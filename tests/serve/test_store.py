@@ -433,8 +433,9 @@ def test_parameters_are_checked(path, parameter, value):
         OnlineStore(path, NaiveBayes(), **{parameter: value})
 
 
-def test_long_logs_are_read_in_parts(path, monkeypatch):
-    monkeypatch.setattr("lindero.serve.ledger._AT_ONCE", 7)
+@pytest.mark.parametrize(("name", "size"), [("_AT_ONCE", 7), ("_BYTES_AT_ONCE", 500)])
+def test_long_logs_are_read_in_parts(path, monkeypatch, name, size):
+    monkeypatch.setattr(f"lindero.serve.ledger.{name}", size)
     X, y = make_rows(50)
     with OnlineStore(path, NaiveBayes(numeric="gaussian"), classes=["no", "yes"]) as store:
         for i in range(0, 50, 2):
@@ -448,3 +449,25 @@ def test_long_logs_are_read_in_parts(path, monkeypatch):
         assert [each["sequence"] for each in store.changes(2, limit=9)] == list(range(3, 12))
         assert len(list(store._ledger.all_rows())) == 47
         assert store.forget(30) == receipt
+
+
+def test_entries_of_very_many_rows_are_told_a_few_at_a_time(path, monkeypatch):
+    X, y = make_rows(30)
+    with OnlineStore(path, NaiveBayes(numeric="gaussian"), classes=["no", "yes"]) as store:
+        store.learn(X[:10], y[:10])
+        for i in range(10, 30):
+            store.learn(X[i : i + 1], y[i : i + 1])
+        numbers = [receipt.sequence for receipt in store.receipts()]
+        assert [receipt.sequence for receipt in store.receipts(limit=5)] == numbers[:5]
+        monkeypatch.setattr("lindero.serve.changes.MOST_ROWS", 9)
+        assert store.receipts(limit=20) == store.receipts(most=1)  # the next has ten rows
+        assert [receipt.n_rows for receipt in store.receipts(after=1, limit=20)] == [10]
+        assert [entry["sequence"] for entry in store.log(2, limit=20)] == list(range(3, 12))
+        assert [entry["sequence"] for entry in store.log()] == numbers
+        monkeypatch.undo()
+        monkeypatch.setattr("lindero.serve.changes.MOST_BYTES", 300)
+        assert [change["sequence"] for change in store.changes(1)] == [2]
+        assert [change["sequence"] for change in store.changes(2)] == list(range(3, 10))
+        history = store.score_history(20)
+        assert [number for _, number, _, _ in history] == [21, 22]
+        assert all(scored["n"] == 1.0 for _, _, _, scored in history)

@@ -11,14 +11,15 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from lindero.serve.database import StoreError
 from lindero.serve.ledger import Entry, KeptRow, Ledger, canonical, commit, seal
 
-#: Rows in one answer, unless a single entry has more.
-MOST_ROWS = 20_000
+#: Rows in one answer and their bytes, unless a single entry has more.
+MOST_ROWS, MOST_BYTES = 20_000, 2**24
 
 
 def describe_entry(entry: Entry) -> dict[str, Any]:
@@ -34,15 +35,31 @@ def describe_entry(entry: Entry) -> dict[str, Any]:
     }
 
 
+def take_entries(entries: Iterable[Entry], limit: int | None) -> Iterator[Entry]:
+    """So many entries at most; fewer, but one at least, where they tell of very many rows."""
+    if limit is None:
+        yield from entries
+        return
+    n_rows = 0
+    for count, entry in enumerate(entries):
+        n_rows += len(entry.said.get("commitments", ()))
+        if count >= limit or (count > 0 and n_rows > MOST_ROWS):
+            return
+        yield entry
+
+
 def tell_changes(ledger: Ledger, after: int, model: str | None, limit: int) -> list[dict[str, Any]]:
     """The entries after one, with the rows that are left of them."""
     told: list[dict[str, Any]] = []
-    n_rows = 0
+    n_rows = n_bytes = 0
     for entry in ledger.entries(after, model, count=limit):
         n_rows += len(entry.said.get("commitments", ()))
         if told and n_rows > MOST_ROWS:
             break
         rows = ledger.rows_of(entry.model, entry.number)
+        n_bytes += sum(len(row.data) for row in rows)
+        if told and n_bytes > MOST_BYTES:
+            break
         change = describe_entry(entry)
         change["before"] = ledger.hash_before(entry.number).hex()
         change["rows"] = [

@@ -43,12 +43,23 @@ class FollowedStore:
         """None: rows were scored where they were learned."""
         return {"n": 0.0}
 
-    def log(self, after: int = 0, most: int | None = None) -> list[dict[str, Any]]:
+    def log(
+        self, after: int = 0, most: int | None = None, *, limit: int | None = None
+    ) -> list[dict[str, Any]]:
         """Nothing: what was repeated is not kept."""
         return []
 
+    def score_history(self, after: int = 0) -> list[Any]:
+        """None, for the same reason."""
+        return []
+
     def receipts(
-        self, *, model: str | None = None, after: int = 0, most: int | None = None
+        self,
+        *,
+        model: str | None = None,
+        after: int = 0,
+        most: int | None = None,
+        limit: int | None = None,
     ) -> list[Any]:
         """None: they are where the writes were."""
         return []

@@ -48,8 +48,8 @@ _LAST = 2**62
 MOST_ERASED = 1000
 ERASED_SHARE = 2
 
-#: Entries and rows that are read at once.
-_AT_ONCE = 10_000
+#: Entries and rows that are read at once, and their bytes, unless a single one has more.
+_AT_ONCE, _BYTES_AT_ONCE = 10_000, 2**24
 
 #: The salt of a row that was erased.
 _ERASED = bytes(16)
@@ -327,17 +327,27 @@ class Ledger:
         """Entries of the log, oldest first: up to number `most`, and up to `count` of them."""
         of_model = "" if model is None else "AND model = ? "
         last, left = _LAST if most is None else most, _LAST if count is None else count
+        meant = f"FROM log WHERE number > ? AND number <= ? {of_model}ORDER BY number"
         while left > 0:
-            values = (after, last) if model is None else (after, last, model)
-            found = self._read(
-                f"SELECT * FROM log WHERE number > ? AND number <= ? {of_model}"
-                "ORDER BY number LIMIT ?",
-                (*values, min(left, _AT_ONCE)),
-            )
-            yield from map(_entry, found)
-            if len(found) < _AT_ONCE:
+            values = (last,) if model is None else (last, model)
+            sizes = f"SELECT number, LENGTH(said) {meant} LIMIT ?"
+            upto = self._find_end(sizes, (after, *values, min(left, _AT_ONCE)))
+            if upto is None:
                 break
-            after, left = found[-1][0], left - len(found)
+            found = self._read(f"SELECT * {meant}", (after, upto, *values[1:]))
+            yield from map(_entry, found)
+            after, left = upto, left - len(found)
+
+    def _find_end(self, sizes: str, values: tuple[Any, ...]) -> int | None:
+        """The last number of what can be read at once; None if there is nothing. One entry may be
+        as large as a hundred thousand usual ones."""
+        upto, total = None, 0
+        for number, size in self._read(sizes, values):
+            total += size
+            if upto is not None and total > _BYTES_AT_ONCE:
+                break
+            upto = int(number)
+        return upto
 
     def erasures(self, model: str) -> Iterator[Entry]:
         """The entries by which rows of a model went, oldest first."""
@@ -369,20 +379,16 @@ class Ledger:
     def all_rows(self) -> Iterator[tuple[str, KeptRow]]:
         """All rows that were not erased, with the models that learned them, oldest first."""
         self._n_rows = self._n_erased = at = 0
-        while True:
-            found = self._read(
-                f"SELECT at, model, {_ROW} FROM rows WHERE at > ? ORDER BY at LIMIT ?",
-                (at, _AT_ONCE),
-            )
-            for _, model, *row in found:
+        sizes = "SELECT at, LENGTH(data) FROM rows WHERE at > ? ORDER BY at LIMIT ?"
+        meant = f"SELECT at, model, {_ROW} FROM rows WHERE at > ? AND at <= ? ORDER BY at"
+        while (upto := self._find_end(sizes, (at, _AT_ONCE))) is not None:
+            for _, model, *row in self._read(meant, (at, upto)):
                 self._n_rows += 1
                 if bytes(row[3]) == _ERASED:
                     self._n_erased += 1
                 else:
                     yield model, _row(row)
-            if len(found) < _AT_ONCE:
-                break
-            at = found[-1][0]
+            at = upto
 
     def last_snapshot(self, model: str, most: int | None = None) -> tuple[int, bytes] | None:
         """The latest snapshot, or the latest that follows an entry up to `most`."""

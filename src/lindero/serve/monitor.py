@@ -9,7 +9,6 @@ often enough will see a large one by chance.
 from __future__ import annotations
 
 import bisect
-import json
 import math
 import threading
 from collections import deque
@@ -123,10 +122,8 @@ class Curves:
     def __init__(self, store: OnlineStore) -> None:
         self._curves = {name: Curve() for name in store.models}
         self._known = {name: store.scores(model=name) for name in store.models}
-        for entry in store.log(after=max(0, store.sequence - MOST_ENTRIES)):
-            scored = json.loads(entry["said"]).get("scored")
-            if scored:
-                self._add(entry["model"], entry["sequence"], entry["time"], scored)
+        for entry in store.score_history(max(0, store.sequence - MOST_ENTRIES)):
+            self._add(*entry)
 
     def __getitem__(self, model: str) -> Curve:
         return self._curves[model]

@@ -105,7 +105,8 @@ OPERATIONS = (
     ),
     Operation(
         "receipts", "GET", f"{_MODEL}/receipts", ("read",),
-        "What was written to the model, oldest first.", query=_PAGE, result="Receipts",
+        "What was written to the model, oldest first.", query=(*_PAGE, "brief"),
+        result="Receipts",
     ),
     Operation(
         "snapshot", "POST", f"{_MODEL}/snapshot", ("admin",),
@@ -233,7 +234,8 @@ _QUERY = {
     "times": "Column of times, in a table.",
     "probabilities": "1 for probabilities too, with a table.",
     "after": "Only what follows this entry.",
-    "limit": "Entries at most.",
+    "limit": "Entries at most; fewer where they tell of very many rows.",
+    "brief": "1 for receipts without the commitments of rows.",
 }
 _TEXT, _INTEGER, _NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 _LABEL = {"type": ["string", "number", "boolean"]}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from lindero.serve.bodies import (
     write_table,
 )
 from lindero.serve.call import FEW_BYTES, Answer, Call
+from lindero.serve.changes import MOST_ROWS
 from lindero.serve.limits import RequestLimits
 from lindero.serve.monitor import Counters, Curves
 from lindero.serve.operations import make_document
@@ -213,15 +214,20 @@ class Service:
     async def receipts(self, call: Call) -> Answer:
         name, reader = call.model, self.reader(call.model)
         after, limit = call.page(self.limits.entries)
+        brief = call.query.get("brief") == "1"
 
         def answer() -> Answer:
-            found: list[Receipt] = []
-            at = after
-            while len(found) < limit and at < reader.sequence:  # a part of the log at a time
-                most = at + _ENTRIES_AT_ONCE
-                found += self.store.receipts(model=name, after=at, most=most)
-                at = most
-            told = [make_plain(asdict(receipt)) for receipt in found[:limit]]
+            told: list[dict[str, Any]] = []
+            n_rows, at = 0, after
+            while len(told) < limit and n_rows <= MOST_ROWS and at < reader.sequence:
+                most = at + _ENTRIES_AT_ONCE  # a part of the log at a time
+                left = limit - len(told)
+                found = self.store.receipts(model=name, after=at, most=most, limit=left)
+                for receipt in found:
+                    n_rows += 0 if brief else receipt.n_rows
+                    told.append(_tell_receipt(receipt, brief))
+                # There may be more of them before `most`, which were too much at once.
+                at = found[-1].sequence if found else most
             return Answer({"model": name, "sequence": reader.sequence, "receipts": told})
 
         told: Answer = await self.reads.do(call.explaining(answer))
@@ -231,7 +237,7 @@ class Service:
         after, limit = call.page(self.limits.entries)
 
         def answer() -> Answer:
-            entries = self.store.log(after=after, most=after + limit)
+            entries = self.store.log(after=after, most=after + limit, limit=limit)
             return Answer({"sequence": self.store.sequence, "entries": entries})
 
         told: Answer = await self.reads.do(call.explaining(answer))
@@ -324,7 +330,7 @@ class Service:
                 self.publish(name)
 
         receipt = await self.writes.do(call.explaining(write))
-        told = make_plain(asdict(receipt))
+        told = _tell_receipt(receipt)
         headers = [(b"etag", f'"{receipt.sequence}"'.encode())]
         return Answer(told, headers=headers, n_rows=receipt.n_rows or len(receipt.ids))
 
@@ -367,6 +373,16 @@ class Service:
 
     async def document(self, call: Call) -> Answer:
         return Answer(self._document)
+
+
+def _tell_receipt(receipt: Receipt, brief: bool = False) -> dict[str, Any]:
+    """A receipt as JSON has it; a brief one without commitments, of which there is one a row."""
+    told: dict[str, Any] = make_plain(asdict(replace(receipt, commitments=())))
+    if brief:
+        del told["commitments"]
+    else:
+        told["commitments"] = list(receipt.commitments)
+    return told
 
 
 def _tell_certificate(found: Any) -> dict[str, Any] | None:

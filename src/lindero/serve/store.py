@@ -35,7 +35,7 @@ from lindero.errors import ModelFileError
 from lindero.evaluation import explain_rows
 from lindero.evaluation.build import predict_rows, unwrap_machine
 from lindero.persist import to_bytes
-from lindero.serve.changes import describe_entry, tell_changes
+from lindero.serve.changes import describe_entry, take_entries, tell_changes
 from lindero.serve.database import DURABILITIES, StoreError
 from lindero.serve.ledger import Entry, KeptRow, Ledger, commit
 from lindero.serve.reader import ModelReader
@@ -568,22 +568,42 @@ class OnlineStore:
             return ModelReader.of(self._find(model))
 
     def receipts(
-        self, *, model: str | None = None, after: int = 0, most: int | None = None
+        self,
+        *,
+        model: str | None = None,
+        after: int = 0,
+        most: int | None = None,
+        limit: int | None = None,
     ) -> list[Receipt]:
         """What was written, oldest first, after one entry and up to another: of one model, or of
-        all where `model` is None."""
+        all where `model` is None. With a limit, so many at most; fewer, but one at least, where
+        they tell of very many rows."""
         with self._lock:
-            return [Receipt.of(entry) for entry in self._open().entries(after, model, most)]
+            entries = self._open().entries(after, model, most)
+            return [Receipt.of(entry) for entry in take_entries(entries, limit)]
 
-    def log(self, after: int = 0, most: int | None = None) -> list[dict[str, Any]]:
+    def log(
+        self, after: int = 0, most: int | None = None, *, limit: int | None = None
+    ) -> list[dict[str, Any]]:
         """The entries as they are sealed, for whoever wants to check the chain without lindero:
-        those after one entry and up to another.
+        those after one entry and up to another, limited as receipts are.
 
         The hash of each is SHA-256 of the hash before (32 zero bytes before the first) and the JSON
         list [sequence, model, kind, time as hexadecimal float, key, said], without spaces.
         """
         with self._lock:
-            return [describe_entry(entry) for entry in self._open().entries(after, None, most)]
+            entries = self._open().entries(after, None, most)
+            return [describe_entry(entry) for entry in take_entries(entries, limit)]
+
+    def score_history(self, after: int = 0) -> list[tuple[str, int, float, dict[str, float]]]:
+        """Model, number and time of the entries after one that scored rows, and what they found."""
+        with self._lock:
+            entries = self._open().entries(after)
+            return [
+                (entry.model, entry.number, entry.time, entry.said["scored"])
+                for entry in entries
+                if "scored" in entry.said
+            ]
 
     def changes(
         self, after: int = 0, *, model: str | None = None, limit: int = 1000

@@ -223,7 +223,7 @@ async function refresh() {
     put("about", `${model.estimator}, learned ${rows(model.learned)}, entry ${model.sequence}`);
     const [metrics, { receipts }] = await Promise.all([
       ask(path("/metrics")),
-      ask(path(`/receipts?after=${Math.max(0, model.sequence - 60)}`)),
+      ask(path(`/receipts?brief=1&after=${Math.max(0, model.sequence - 60)}`)),
     ]);
     showScores(metrics);
     showUpdates(receipts);
