@@ -90,6 +90,30 @@ def test_a_write_that_the_disk_refuses_has_not_happened(tmp_path, monkeypatch, r
         np.testing.assert_allclose(decide(store, X), model.decision_function(X), atol=1e-8)
 
 
+def test_a_snapshot_that_the_disk_refuses_does_not_refuse_the_write_before_it(
+    tmp_path, monkeypatch
+):
+    real = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda path, **options: real(path, factory=Failing, **options)
+    )
+    X, y = make_rows(30)
+    path = tmp_path / "store.db"
+    with OnlineStore(path, IncrementalSVC(**KERNEL), snapshot_every=5) as store:
+        store.learn(X[:20], y[:20])
+        [saved] = store._ledger._read("SELECT MAX(number) FROM snapshots")
+        store._ledger._database.connection.refused = ("INSERT INTO snapshots",)
+        receipt = store.learn(X[20:25], y[20:25])
+        assert store.receipts()[-1] == receipt
+        assert store._ledger._read("SELECT MAX(number) FROM snapshots") == [saved]
+        store._ledger._database.connection.refused = ()
+        store.learn(X[25:26], y[25:26])  # and with it the snapshot
+        assert store._ledger._read("SELECT MAX(number) FROM snapshots") == [(saved[0] + 2,)]
+        before = decide(store, X)
+    with OnlineStore(path) as store:
+        np.testing.assert_allclose(decide(store, X), before, atol=1e-8)
+
+
 def test_a_full_disk_stops_writes_and_not_reading(tmp_path):
     """In a child, whose files may not grow."""
     X, y = make_rows(30)

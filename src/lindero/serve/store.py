@@ -440,7 +440,8 @@ class OnlineStore:
             if gone:
                 ledger.finish_erasing()
             elif held.unsaved >= self.snapshot_every:
-                self._snapshot(name, held)
+                with suppress(StoreError):  # the rows are there; it is tried again with the next
+                    self._snapshot(name, held)
             return Receipt.of(entry)
 
     def _require_same_request(
