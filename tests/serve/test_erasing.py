@@ -170,6 +170,23 @@ def test_a_store_of_the_first_layout_is_taken_over(tmp_path):
         assert store.sequence == len(log) + 1
 
 
+def test_a_store_of_the_second_layout_is_taken_over(tmp_path):
+    """Its snapshots have no hashes."""
+    store, X = fill(tmp_path / "store.db", 60)
+    store.forget(30)
+    expected = store._held["model"].estimator.decision_function(X)
+    store.close()
+    database = sqlite3.connect(tmp_path / "store.db")
+    database.execute("UPDATE snapshots SET data = substr(data, 33)")
+    database.execute("UPDATE settings SET value = '2' WHERE name = 'schema'")
+    database.commit()
+    database.close()
+    with OnlineStore(tmp_path / "store.db") as store:
+        found = store._held["model"].estimator.decision_function(X)
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+        assert store._ledger._setting("schema") == "3"
+
+
 @pytest.mark.parametrize("how", ["zeros", "one bit"])
 def test_a_damaged_snapshot_is_noticed_and_done_without(tmp_path, how):
     store, X = fill(tmp_path / "store.db", 90)

@@ -35,8 +35,8 @@ from typing import Any
 
 from lindero.serve.database import Database, StoreError, open_database
 
-#: The layout of the tables.
-SCHEMA_VERSION = 2
+#: The layout of the tables. That of 2 had no hashes of snapshots.
+SCHEMA_VERSION = 3
 
 #: The hash before the first entry.
 BEGINNING = bytes(32)
@@ -156,6 +156,9 @@ class Ledger:
         version = self._setting("schema")
         if version == "1":
             self._leave_layout_1()
+        elif version == "2":
+            with self.transaction():
+                self._set("schema", str(SCHEMA_VERSION))
         elif version != str(SCHEMA_VERSION):
             raise StoreError(
                 f"{self.where} has layout {version}, and this version of lindero knows layouts up "
@@ -330,7 +333,7 @@ class Ledger:
         meant = f"FROM log WHERE number > ? AND number <= ? {of_model}ORDER BY number"
         while left > 0:
             values = (last,) if model is None else (last, model)
-            sizes = f"SELECT number, LENGTH(said) {meant} LIMIT ?"
+            sizes = f"SELECT number AS place, LENGTH(said) AS size {meant} LIMIT ?"
             upto = self._find_end(sizes, (after, *values, min(left, _AT_ONCE)))
             if upto is None:
                 break
@@ -341,6 +344,10 @@ class Ledger:
     def _find_end(self, sizes: str, values: tuple[Any, ...]) -> int | None:
         """The last number of what can be read at once; None if there is nothing. One entry may be
         as large as a hundred thousand usual ones."""
+        whole = f"SELECT MAX(place), SUM(size) FROM ({sizes}) AS sized"
+        [(upto, total)] = self._read(whole, values)
+        if upto is None or total <= _BYTES_AT_ONCE:
+            return None if upto is None else int(upto)
         upto, total = None, 0
         for number, size in self._read(sizes, values):
             total += size
@@ -379,7 +386,9 @@ class Ledger:
     def all_rows(self) -> Iterator[tuple[str, KeptRow]]:
         """All rows that were not erased, with the models that learned them, oldest first."""
         self._n_rows = self._n_erased = at = 0
-        sizes = "SELECT at, LENGTH(data) FROM rows WHERE at > ? ORDER BY at LIMIT ?"
+        sizes = (
+            "SELECT at AS place, LENGTH(data) AS size FROM rows WHERE at > ? ORDER BY at LIMIT ?"
+        )
         meant = f"SELECT at, model, {_ROW} FROM rows WHERE at > ? AND at <= ? ORDER BY at"
         while (upto := self._find_end(sizes, (at, _AT_ONCE))) is not None:
             for _, model, *row in self._read(meant, (at, upto)):
