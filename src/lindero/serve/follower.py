@@ -150,7 +150,7 @@ class Follower:
             self._begin(None if models is None else list(models))
         except BaseException:
             if self._folder is not None:
-                self._folder.close()
+                self._folder.discard()
             raise
 
     def _begin(self, names: list[str] | None) -> None:

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -48,6 +49,7 @@ class FollowerFolder:
 
     def __init__(self, folder: str | os.PathLike[Any]) -> None:
         self.path = os.fspath(folder)
+        self._is_new = not os.path.isdir(self.path)
         os.makedirs(self.path, mode=0o700, exist_ok=True)
         lock = os.path.join(self.path, _LOCK)
         if not os.path.exists(lock):
@@ -89,6 +91,14 @@ class FollowerFolder:
     def close(self) -> None:
         """Let others use it."""
         self._lock.close()
+
+    def discard(self) -> None:
+        """Let others use it, and leave no folder where there was none before and nothing is in."""
+        if self._is_new and not self.list_models():
+            with suppress(OSError):
+                os.unlink(os.path.join(self.path, _LOCK))
+                os.rmdir(self.path)
+        self.close()
 
 
 class FollowerFile:
