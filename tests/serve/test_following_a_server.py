@@ -78,7 +78,9 @@ def test_the_command_catches_up_and_says_so(store, tmp_path):
             assert told["models"] == {"model": store.sequence_of("model")}
     said = here.refused("follow", server.url, "--once", "--model", "bayes", *options)
     assert "cannot be reached" in said
-    assert "cannot be reached" in here.refused("follow", server.url, "--state", "new")
+    assert "cannot be reached" in here.refused(
+        "follow", server.url, "--state", str(tmp_path / "new")
+    )
     assert not (tmp_path / "new").exists()
     (tmp_path / "token").chmod(0o644)
     assert "chmod 600" in here.refused("follow", server.url, *options)

@@ -94,11 +94,14 @@ class FollowerFolder:
 
     def discard(self) -> None:
         """Let others use it, and leave no folder where there was none before and nothing is in."""
-        if self._is_new and not self.list_models():
-            with suppress(OSError):
+        is_useless = self._is_new and not self.list_models()
+        with suppress(OSError):
+            if is_useless:
                 os.unlink(os.path.join(self.path, _LOCK))
-                os.rmdir(self.path)
         self.close()
+        with suppress(OSError):
+            if is_useless:
+                os.rmdir(self.path)
 
 
 class FollowerFile:

@@ -345,13 +345,13 @@ class Ledger:
         """The last number of what can be read at once; None if there is nothing. One entry may be
         as large as a hundred thousand usual ones."""
         whole = f"SELECT MAX(place), SUM(size) FROM ({sizes}) AS sized"
-        [(upto, total)] = self._read(whole, values)
-        if upto is None or total <= _BYTES_AT_ONCE:
-            return None if upto is None else int(upto)
-        upto, total = None, 0
+        [(last, total)] = self._read(whole, values)
+        if last is None or total <= _BYTES_AT_ONCE:
+            return None if last is None else int(last)
+        upto, n_bytes = None, 0
         for number, size in self._read(sizes, values):
-            total += size
-            if upto is not None and total > _BYTES_AT_ONCE:
+            n_bytes += size
+            if upto is not None and n_bytes > _BYTES_AT_ONCE:
                 break
             upto = int(number)
         return upto
