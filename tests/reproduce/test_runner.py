@@ -96,6 +96,7 @@ def test_missing_data_and_bugs_are_sentences_in_their_cells(toy):
     assert words[1] == "Needs absent.csv: set LINDERO_DATA to a folder that has this file."
     assert words[2] == "It failed: ZeroDivisionError: nothing divides by it"
     assert found.count("toy") == {"published": 3, "agree": 1, "differ": 0, "not compared": 2}
+    assert "2 works gave nothing, the first: Needs absent.csv" in found.format()
     page, told = ((toy.out / f"report.{end}").read_text("utf-8") for end in ("html", "md"))
     for text in (page, told):
         assert "Needs absent.csv: set LINDERO_DATA" in text

@@ -151,6 +151,10 @@ class Reproduction:
                 place = f"{paper.name}, {table.title}: {cell.row}, {cell.column}"
                 printed = cell.write_published()
                 lines.append(f"  {place}: published {printed}, ours {verdict.ours}")
+        lacks = [one.sentence for one in self.results.values() if isinstance(one, Lacking)]
+        if lacks and self.complete:
+            n = len(lacks)
+            lines.append(f"{n} work{'s' if n > 1 else ''} gave nothing, the first: {lacks[0]}")
         return "\n".join(lines)
 
 
