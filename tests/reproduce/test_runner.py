@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from lindero.reproduce import runner, update_page
-from lindero.reproduce.cells import Lacking
-from tests.reproduce.works import make_plan
+from lindero.reproduce.cells import Cell, Lacking, PaperPlan, PaperTable, Work
+from tests.reproduce.works import make_plan, tell_nothing
 
 
 @pytest.fixture
@@ -184,3 +184,15 @@ def test_wrong_arguments_are_named_before_anything_is_written(options, words, tm
     with pytest.raises(ValueError, match=words):
         runner.run(**{"papers": "lectures", **options}, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_work_that_has_nothing_to_tell_is_done_all_the_same(toy, monkeypatch):
+    empty = Work(tell_nothing)
+    cell = Cell("none", "p", [empty], published=0.5, remark="No folds give it.")
+    plan = PaperPlan("toy", "A paper", "Nowhere.", [PaperTable("Table 1", "Numbers.", [cell])])
+    monkeypatch.setitem(runner.PAPERS, "toy", "nowhere")
+    monkeypatch.setattr(runner, "make_plan", lambda name, settings: plan)
+    found = runner.run("toy", out=toy.out)
+    assert found.complete
+    assert [verdict.words for *_, verdict in found.list_verdicts()] == ["No folds give it."]
+    assert "gave nothing" not in found.format()

@@ -213,7 +213,8 @@ def run(
     finally:
         kept.close()
     undone = Lacking("Not computed yet: the run was interrupted.")
-    results = {work.key: kept.find(work) or undone for work in works}
+    held = {work.key: kept.find(work) for work in works}
+    results = {key: undone if one is None else one for key, one in held.items()}
     found = Reproduction(
         plans, results, interrupt is None, str(folder), settings, n_workers,
         time.perf_counter() - begun, {work.key: kept.find_seconds(work) for work in works},
