@@ -84,7 +84,7 @@ def load(name: str, n_rows: int | None) -> tuple[np.ndarray, np.ndarray, int]:
     first = X[: len(y) // 10]
     words = np.isin(X, (0.0, 1.0)).all(axis=0)
     mean, deviation = first.mean(axis=0), first.std(axis=0)
-    deviation[deviation == 0.0] = 1.0  # nothing has moved there yet
+    deviation[np.ptp(first, axis=0) == 0.0] = 1.0  # nothing has moved there yet, but for rounding
     return np.where(words, X, (X - mean) / deviation), y, total
 
 
