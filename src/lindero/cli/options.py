@@ -1,4 +1,7 @@
-"""Options that several commands share, and the data and machines that they describe."""
+"""Options that several commands share, and the data and machines that they describe.
+
+What users type is in one place, and so one file.
+"""
 
 from __future__ import annotations
 

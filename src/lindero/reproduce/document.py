@@ -220,8 +220,10 @@ def _copy_picture(source: Path, target: Path) -> None:
 
     target.parent.mkdir(parents=True, exist_ok=True)
     with Image.open(source) as picture:
-        way = {"method": Image.Quantize.FASTOCTREE, "dither": Image.Dither.NONE}
-        picture.convert("RGB").quantize(128, **way).save(target, optimize=True)
+        few = picture.convert("RGB").quantize(
+            128, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE
+        )
+        few.save(target, optimize=True)
 
 
 # -- HTML ------------------------------------------------------------------------------------------
