@@ -138,6 +138,11 @@ def test_a_page_keeps_the_sections_of_other_papers(toy, monkeypatch, tmp_path):
     later = page.read_text("utf-8")
     assert other in later
     assert later.count("## A paper") == 1
+    assert "<!-- run -->\n\n<!-- end of run -->" in later  # not of all papers
+    monkeypatch.setattr(runner, "PAPERS", {"toy": "nowhere"})
+    monkeypatch.setattr("lindero.reproduce.document.PAPERS", {"toy": "nowhere"})
+    update_page(toy.run(4), page, pictures)
+    assert "<!-- run -->\n\nWritten on" in page.read_text("utf-8")
     assert "1.5 ± 1.3" in later
     page.write_text("Nothing of ours.", "utf-8")
     with pytest.raises(ValueError, match=r"has no section <!-- toy -->"):
