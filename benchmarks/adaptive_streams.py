@@ -6,7 +6,8 @@ alike. Parameters are chosen by the accuracy on the first tenth (the first fifth
 counted); a new model with the best then learns the tenth, and is tested on all that follows.
 
 AdaptiveSVC has a fixed n (`n_scale`), so that its parameters mean the same however long a stream
-has been, and a horizon of 200 samples.
+has been, and a horizon of 200 samples. "window" is a plain linear machine of the last rows, whose
+number is tuned: one hyperplane where AdaptiveSVC has one for each row.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sklearn.linear_model import SGDClassifier
 
 from data_sets import FOLDER
 from lindero.evaluation import PrequentialResult, prequential
-from lindero.svm import AdaptiveSVC
+from lindero.svm import AdaptiveSVC, IncrementalSVC
 from svc import table
 
 #: Columns that are left out: the number of the day, and the price that the class is made from.
@@ -58,6 +59,8 @@ def contenders() -> list[Contender]:
         Contender("AdaptiveSVC", AdaptiveSVC,
                   {"C": [0.1, 1.0], "coupling": [10.0**k for k in range(11)]},
                   fixed={"n_scale": 1_000.0, "horizon": 200, "online": "exact"}),
+        Contender("window", IncrementalSVC,
+                  {"window": [50, 100, 300, 1000], "C": [0.1, 1.0]}, fixed={"kernel": "linear"}),
         Contender("SGD hinge", SGDClassifier,
                   {"alpha": [1e-5, 1e-4, 1e-3, 1e-2], "eta0": [0.003, 0.03, 0.3, 3.0]},
                   fixed={"loss": "hinge", "learning_rate": "constant", "random_state": 0}),
@@ -81,7 +84,7 @@ def load(name: str, n_rows: int | None) -> tuple[np.ndarray, np.ndarray, int]:
     first = X[: len(y) // 10]
     words = np.isin(X, (0.0, 1.0)).all(axis=0)
     mean, deviation = first.mean(axis=0), first.std(axis=0)
-    deviation[deviation == 0.0] = 1.0  # nothing has moved there yet
+    deviation[np.ptp(first, axis=0) == 0.0] = 1.0  # nothing has moved there yet, but for rounding
     return np.where(words, X, (X - mean) / deviation), y, total
 
 

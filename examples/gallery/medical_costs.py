@@ -39,7 +39,7 @@ def main(folder: Path = Path("demo/gallery"), n_columns: int = 10) -> Path:
         "costs as class weights": SVC(class_weight={"malignant": MISSED, "benign": FALSE_ALARM}),
         "no costs": SVC(),
     }
-    figure, ax = load_pyplot().subplots(figsize=(6.6, 4.8), layout="constrained")
+    figure, ax = load_pyplot().subplots(figsize=(6.6, 5.2), layout="constrained")
     for name, machine in machines.items():
         model = make_pipeline(StandardScaler(), machine).fit(split[0], split[2])
         CostDisplay.from_estimator(model, split[1], split[3], costs=costs, name=name, ax=ax)

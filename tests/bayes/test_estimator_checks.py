@@ -13,6 +13,7 @@ MACHINES = [
     TAN(numeric="gaussian"),
     TAN(missing="em"),
     KDB(),
+    KDB(4, selective=True),
     KDB(1, numeric="uniform", n_bins=5, unseen="error"),
     AODE(),
     AODE(numeric="gaussian"),

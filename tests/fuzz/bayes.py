@@ -65,7 +65,7 @@ def make_model(rng: np.random.Generator, name: str, n_columns: int) -> object:
         if name in ("TAN", "KDB", "NetworkClassifier") and rng.random() < 0.2:
             options["missing"] = "em"
     if name == "KDB":
-        options["k"] = int(rng.integers(0, 5))
+        options |= {"k": int(rng.integers(0, 5)), "selective": bool(rng.random() < 0.3)}
     if name == "NetworkClassifier" and n_columns > 1:
         options["arcs"] = [(k, k + 1) for k in range(n_columns - 1) if rng.random() < 0.5]
     return getattr(bayes, name)(**options)

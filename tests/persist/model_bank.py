@@ -440,6 +440,7 @@ def _networks() -> list[Case]:
         _table("NaiveBayes gaussian", bayes.NaiveBayes, Y2, numeric="gaussian", alpha=0.0),
         _table("TAN em", bayes.TAN, missing="em"),
         _table("KDB cut points", bayes.KDB, numeric={1: [-0.5, 0.5]}, class_prior=[0.2, 0.3, 0.5]),
+        _table("KDB selective", bayes.KDB, k=3, selective=True),
         _table("NetworkClassifier", bayes.NetworkClassifier, arcs=arcs, without_class=["x1"]),
         _table("TAN discriminative", bayes.TAN, learning="discriminative", penalty=1.0),
         _table("NaiveBayes discriminative", bayes.NaiveBayes, Y2, learning="discriminative"),

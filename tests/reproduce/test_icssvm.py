@@ -168,3 +168,12 @@ def test_without_data_each_cell_says_what_is_missing(monkeypatch, tmp_path):
     words = [verdict.words for *_, verdict in found.list_verdicts()]
     assert all("set LINDERO_DATA to a folder that has this file" in said for said in words)
     assert "Not drawn: Needs" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_equal_samples_on_the_margin_do_not_stop_the_printed_algorithm():
+    K = np.array([[1.0, 1.0, 0.3], [1.0, 1.0, 0.3], [0.3, 0.3, 1.0]])
+    updates = icssvm.PublishedUpdates(K, np.array([1.0, 1.0, -1.0]), np.full(3, 10.0), np.ones(3))
+    updates.on_margin = [0, 1]
+    rate, (one, two) = updates._solve(2, 1.0)
+    assert one == pytest.approx(two)
+    assert np.isfinite(rate)

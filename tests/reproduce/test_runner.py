@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from lindero.reproduce import runner, update_page
-from lindero.reproduce.cells import Lacking
-from tests.reproduce.works import make_plan
+from lindero.reproduce.cells import Cell, Lacking, PaperPlan, PaperTable, Work
+from tests.reproduce.works import make_plan, tell_nothing
 
 
 @pytest.fixture
@@ -96,6 +96,7 @@ def test_missing_data_and_bugs_are_sentences_in_their_cells(toy):
     assert words[1] == "Needs absent.csv: set LINDERO_DATA to a folder that has this file."
     assert words[2] == "It failed: ZeroDivisionError: nothing divides by it"
     assert found.count("toy") == {"published": 3, "agree": 1, "differ": 0, "not compared": 2}
+    assert "2 works gave nothing, the first: Needs absent.csv" in found.format()
     page, told = ((toy.out / f"report.{end}").read_text("utf-8") for end in ("html", "md"))
     for text in (page, told):
         assert "Needs absent.csv: set LINDERO_DATA" in text
@@ -137,6 +138,11 @@ def test_a_page_keeps_the_sections_of_other_papers(toy, monkeypatch, tmp_path):
     later = page.read_text("utf-8")
     assert other in later
     assert later.count("## A paper") == 1
+    assert "<!-- run -->\n\n<!-- end of run -->" in later  # not of all papers
+    monkeypatch.setattr(runner, "PAPERS", {"toy": "nowhere"})
+    monkeypatch.setattr("lindero.reproduce.document.PAPERS", {"toy": "nowhere"})
+    update_page(toy.run(4), page, pictures)
+    assert "<!-- run -->\n\nWritten on" in page.read_text("utf-8")
     assert "1.5 ± 1.3" in later
     page.write_text("Nothing of ours.", "utf-8")
     with pytest.raises(ValueError, match=r"has no section <!-- toy -->"):
@@ -183,3 +189,15 @@ def test_wrong_arguments_are_named_before_anything_is_written(options, words, tm
     with pytest.raises(ValueError, match=words):
         runner.run(**{"papers": "lectures", **options}, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_work_that_has_nothing_to_tell_is_done_all_the_same(toy, monkeypatch):
+    empty = Work(tell_nothing)
+    cell = Cell("none", "p", [empty], published=0.5, remark="No folds give it.")
+    plan = PaperPlan("toy", "A paper", "Nowhere.", [PaperTable("Table 1", "Numbers.", [cell])])
+    monkeypatch.setitem(runner.PAPERS, "toy", "nowhere")
+    monkeypatch.setattr(runner, "make_plan", lambda name, settings: plan)
+    found = runner.run("toy", out=toy.out)
+    assert found.complete
+    assert [verdict.words for *_, verdict in found.list_verdicts()] == ["No folds give it."]
+    assert "gave nothing" not in found.format()

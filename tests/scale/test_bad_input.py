@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from lindero import scale
-from lindero.bayes import TAN, NaiveBayes, StructuralTM
+from lindero.bayes import KDB, TAN, NaiveBayes, StructuralTM
 from lindero.bayes.tables import summed_columns
 from lindero.bayes.tables.column_readers import ListedColumn, MatrixColumns
 from lindero.bayes.tables.summed_columns import SummedColumn
@@ -176,6 +176,7 @@ def test_parts_that_do_not_fit_together():
         (NuSVC(kernel="linear"), TypeError, "NuSVC cannot be fitted"),
         (SVC(kernel="linear", C=-1.0), ValueError, "'C' parameter"),
         (TAN(missing="em"), ValueError, "missing='em'"),
+        (KDB(selective=True), ValueError, "selective=True"),
         (TAN(learning="discriminative", alpha=0.0), ValueError, "alpha is 0.0"),
         (StructuralTM(numeric="gaussian"), ValueError, "makes column 'x0' Gaussian"),
     ],

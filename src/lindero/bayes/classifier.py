@@ -627,6 +627,12 @@ def require_countable(classifier: BayesClassifier) -> None:
             f"{type(classifier).__name__} cannot be fitted to a table in partitions with "
             "missing='em': use missing='available', or fit it to a sample of the rows, in memory."
         )
+    if getattr(classifier, "selective", False):
+        raise ValueError(
+            f"{type(classifier).__name__} cannot be fitted to a table in partitions with "
+            "selective=True, which leaves out every row in turn: use selective=False, or fit it to "
+            "a sample of the rows, in memory, and take the columns and k that it chooses."
+        )
 
 
 def adopt_counts(

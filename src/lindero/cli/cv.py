@@ -18,6 +18,7 @@ Examples:
 
 
 @click.command(epilog=f"{_EXAMPLES}\n{options.list_machines()}")
+@options.position_option
 @options.data_options
 @options.machine_options
 @options.measure_option

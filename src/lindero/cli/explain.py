@@ -57,12 +57,13 @@ def command(
     Each sentence has the prediction and the columns that contribute most to it. Without --row and
     -o the first 10 rows are explained.
     """
-    from lindero.cli.saved_model import SavedModel
+    from lindero.cli.saved_model import SavedModel, require_no_places
     from lindero.cli.writing import require_writable, write_bytes, write_columns
 
     require_writable(output, [path], [model, data.path])
     saved = SavedModel.read(model)
     dataset, X = saved.load(data, output)
+    require_no_places(dataset, saved.path)
     chosen = _choose_rows(dataset, rows, path)
     sentences = _explain(saved, dataset, X, chosen, most)
     numbers = [row + 1 for row in chosen]

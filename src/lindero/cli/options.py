@@ -1,4 +1,7 @@
-"""Options that several commands share, and the data and machines that they describe."""
+"""Options that several commands share, and the data and machines that they describe.
+
+What users type is in one place, and so one file.
+"""
 
 from __future__ import annotations
 
@@ -88,8 +91,9 @@ def make_source(path: str) -> DataSource:
 
 
 def gather_roles(dataset: Any) -> dict[str, Any]:
-    """What `fit_machine` takes beside X: targets, times, queries and weights."""
-    return {name: getattr(dataset, name) for name in ("y", "times", "qid", "weights")}
+    """What `fit_machine` takes beside X: targets, times, queries, weights and positions."""
+    names = ("y", "times", "qid", "weights", "positions")
+    return {name: getattr(dataset, name) for name in names}
 
 
 def gather_ids(dataset: Any) -> Any:
@@ -156,12 +160,13 @@ def data_options(
     None where DATA is not `required` and not given."""
     if function is None:
         return functools.partial(data_options, required=required)
-    columns = ("target", "time", "qid", "weight", "id", "drop", "only")
+    columns = ("target", "time", "qid", "weight", "id", "drop", "only", "position")
     written = ("header", "delimiter", "decimal", "thousands", "dates", "keep_row_names")
     names = ("format", *columns, *written, "max_megabytes")
 
     @functools.wraps(function)
     def gather(*args: Any, data: str, **options: Any) -> Any:
+        options.setdefault("position", ())
         chosen = {name: options.pop(name) for name in names}
         chosen["keep_row_names"] = chosen["keep_row_names"] or None
         if options.pop("no_target"):
@@ -242,6 +247,21 @@ def data_options(
     for option in reversed(declared):
         command = option(command)
     return command
+
+
+def _split_columns(ctx: Any, param: Any, given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.strip() for one in given for name in one.split(",") if name.strip())
+
+
+#: Where rows are, for commands with machines that can use it.
+position_option = click.option(
+    "--position",
+    metavar="COLUMNS",
+    multiple=True,
+    callback=_split_columns,
+    help="Columns that say where each row is, such as lat,lon; not features (adaptive machines "
+    "with graph=space).",
+)
 
 
 def list_machines() -> str:

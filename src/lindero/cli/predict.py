@@ -15,6 +15,7 @@ from lindero.cli.options import (
     gather_roles,
     output_options,
     parse_threshold,
+    position_option,
 )
 from lindero.cli.output import CommandError, Output, align_columns
 from lindero.cli.partitions import predict_partitions
@@ -29,6 +30,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("model", metavar="MODEL", type=click.Path())
+@position_option
 @data_options
 @file_option("Where to write (csv, tsv, parquet or arff); by default csv to standard output.")
 @click.option("--proba", is_flag=True, help="Add the probability of each class.")
@@ -147,23 +149,25 @@ def _predict_columns(
     explain: bool,
 ) -> dict[str, Any]:
     """The columns to write."""
+    from lindero.cli.saved_model import require_no_places
     from lindero.evaluation.build import compute_decisions, compute_probabilities, predict_rows
 
     columns: dict[str, Any] = {} if dataset.ids is None else {"id": dataset.ids}
     if dataset.ids is not None and dataset.ids.ndim == 2:
         columns = dict(zip(dataset.reading.id, dataset.ids.T, strict=True))
     times = dataset.times if saved.machine.takes_times else None
+    where = {"times": times, "positions": dataset.positions}
     if rule:
         from lindero.evaluation.decisions import decide_classes
 
         codes = decide_classes(compute_probabilities(saved.model, X, times=times), **rule)
         columns["prediction"] = saved.model.classes_[codes]
     else:
-        columns["prediction"] = predict_rows(saved.model, X, times=times, qid=dataset.qid)
+        columns["prediction"] = predict_rows(saved.model, X, qid=dataset.qid, **where)
     if proba:
         columns.update(_predict_probabilities(saved, X, times))
     if decision:
-        values = compute_decisions(saved.model, X, times=times)
+        values = compute_decisions(saved.model, X, **where)
         if values is None:
             raise ValueError(f"{saved.machine.name} has no decision values: leave out --decision.")
         if values.ndim == 1:
@@ -173,6 +177,8 @@ def _predict_columns(
             columns.update({f"decision({label})": column for label, column in named})
     if explain:
         from lindero.evaluation import explain_rows
+
+        require_no_places(dataset, saved.path)
 
         columns["why"] = explain_rows(saved.model, X, times=times)
     return columns

@@ -99,7 +99,20 @@ class SavedModel:
                 dataset = load_content(content, **wanted)
         if feature is not None and feature in dataset.X.column_names:
             dataset = replace(dataset, ids=np.array(dataset.X[feature].to_pylist()))
+        self._require_places(dataset)
         return dataset, self._align(dataset.X, dataset.source, output)
+
+    def _require_places(self, dataset: Any) -> None:
+        """Refuse rows that do not say where they are, of a model that was told."""
+        known = self.summary.get("reading")
+        known = known.get("position") if isinstance(known, dict) else None
+        there = () if dataset.reading is None else dataset.reading.position
+        if known and len(there) != len(known):
+            missing = _list_columns([name for name in known if name not in there])
+            raise CommandError(
+                f"{dataset.source} lacks {missing} that {self.path} was trained with as positions. "
+                "Name others with --position."
+            )
 
     def _find_reading(self, options: dict[str, Any]) -> Any:
         """How columns were read in training; where it is not known, dates stay text as they did."""
@@ -177,6 +190,15 @@ class SavedModel:
         resized = X.copy()
         resized.resize((X.shape[0], width))
         return resized
+
+
+def require_no_places(dataset: Any, path: str) -> None:
+    """Refuse explanations of a model whose answers depend on where rows are."""
+    if dataset.positions is not None:
+        raise CommandError(
+            f"{path} judges each row by the boundary of its place, and explanations know columns "
+            "only: they cannot be given."
+        )
 
 
 def _list_columns(names: Sequence[str]) -> str:

@@ -27,6 +27,7 @@ Examples:
 
 
 @click.command(epilog=f"{_EXAMPLES}\n{options.list_machines()}")
+@options.position_option
 @options.data_options
 @options.machine_options
 @options.file_option("Where to save the model.", options.MODEL_NAME)

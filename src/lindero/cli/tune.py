@@ -25,6 +25,7 @@ Examples:
 
 
 @click.command(epilog=f"{_EXAMPLES}\n{options.list_machines()}")
+@options.position_option
 @options.data_options
 @options.machine_options
 @click.option(

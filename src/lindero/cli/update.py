@@ -178,7 +178,7 @@ def _read_new_rows(saved: Any, data: DataSource, output: Output) -> dict[str, An
         )
     if known_by is None and not has_ids:
         ids = None  # samples are counted
-    roles = {name: value for name, value in gather_roles(dataset).items() if name != "qid"}
+    roles = {name: gather_roles(dataset)[name] for name in ("y", "times", "weights")}
     return {"X": X, **roles, "ids": _match_type(ids, own)}
 
 

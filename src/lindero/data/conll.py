@@ -116,7 +116,7 @@ def load_conll(content: Content, roles: Roles, like: Reading | None = None) -> D
         roles = roles.complete(like, names)
     elif roles.target is None and len(names) > 1:
         roles = Roles(**{**vars(roles), "target": names[-1]})
-    for role in ("time", "qid", "weight"):
+    for role in ("time", "qid", "weight", "position"):
         if role in roles.list_given():
             raise content.error(
                 f"{role}={getattr(roles, role)!r} was given, but tokens have no {role}: sentences "

@@ -45,6 +45,8 @@ class Dataset:
     times, weights, qid, ids : ndarray of shape (n_rows,) or None, default=None
         Time, weight, query or sequence, and name of each row; with several columns of names, `ids`
         has one column for each.
+    positions : ndarray of shape (n_rows, n_coordinates) or None, default=None
+        Where each row is.
     left_out : tuple of str, default=()
         Columns of the file that name rows, and are not in `X` therefore.
     notes : tuple of str, default=()
@@ -79,6 +81,7 @@ class Dataset:
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reading: Any = None
+    positions: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -159,7 +162,7 @@ class Dataset:
         places = np.arange(self.n_rows)[indices]
         kept: dict[str, Any] = {
             name: None if (values := getattr(self, name)) is None else values[places]
-            for name in ("y", "times", "weights", "qid", "ids")
+            for name in ("y", "times", "weights", "qid", "ids", "positions")
         }
         X = self.X.take(places) if hasattr(self.X, "schema") else self.X[places]
         return replace(self, X=X, **kept)

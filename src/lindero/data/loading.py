@@ -37,6 +37,7 @@ from lindero.data.tables import (
     read_number_targets,
     read_objects,
     read_parquet,
+    read_positions,
     read_queries,
     read_targets,
     read_times,
@@ -95,6 +96,7 @@ def load(
     id: str | int | Sequence[str | int] | None = None,
     drop: str | int | Sequence[str | int] | None = None,
     only: str | int | Sequence[str | int] | None = None,
+    position: str | int | Sequence[str | int] | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
@@ -134,6 +136,9 @@ def load(
         Columns that are not read.
     only : str, int or list of these, default=None
         The only columns that are features; others may still be the target, a time and so on.
+    position : str, int or list of these, default=None
+        The columns that say where each row is, such as latitude and longitude, in this order:
+        numbers. They are not features.
     header : bool, default=None
         Whether the first line of a CSV file names the columns; None detects it.
     delimiter : str, default=None
@@ -191,7 +196,7 @@ def load(
         "weight": weight,
         "id": id,
     }
-    columns |= {"drop": drop, "only": only}
+    columns |= {"drop": drop, "only": only, "position": position}
     written: dict[str, Any] = {"decimal": decimal, "thousands": thousands, "dates": dates}
     written |= {"keep_row_names": keep_row_names, "like": like}
     chosen = None if format is None else parse_format(format)
@@ -337,6 +342,7 @@ def build_dataset(
         id=named.id,
         drop=(*named.drop, *read.left_out),
         only=named.only,
+        position=named.position,
         dates=read.dates,
         numbers={**with_commas, **read.numbers},
         keep_row_names=options.keep_row_names,
@@ -351,6 +357,7 @@ def build_dataset(
         weights=named.weight and read_weights(values(named.weight), named.weight, content),
         qid=named.qid and read_queries(values(named.qid), named.qid, content),
         ids=_read_names(source, named.id),
+        positions=read_positions(table, named.position, content),
         left_out=read.left_out,
         notes=read.notes,
         reading=reading,

@@ -2,7 +2,8 @@
 
 What a user leaves open is found from the training rows: which columns name rows, how dates and
 numbers are written, which parts of a date vary. `Reading` holds the answers, so that rows to be
-predicted are read in the same way; model files store it as a dictionary.
+predicted are read in the same way; model files store it as a dictionary. What a column is and how
+it is written are found together, and so in one file.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ from lindero.data.number_formats import (
 )
 from lindero.errors import warn_user
 
-#: Roles of columns that are not features; several columns may have the last two.
+#: Roles that one column may have, and those that several may have.
 SINGLE_ROLES = ("target", "time", "qid", "weight")
+SEVERAL_ROLES = ("id", "drop", "only", "position")
 
 #: Usual names of a target; the first match wins.
 TARGET_NAMES = ("class", "target", "label", "y")
@@ -68,6 +70,7 @@ class Reading:
     id: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    position: tuple[str, ...] = ()
     dates: dict[str, DateColumn] = field(default_factory=dict)
     numbers: dict[str, NumberFormat] = field(default_factory=dict)
     keep_row_names: bool = False
@@ -91,7 +94,7 @@ class Reading:
         for name in SINGLE_ROLES:
             if not isinstance(plain.get(name), str | None):
                 raise ValueError(name)
-        for name in ("id", "drop", "only"):
+        for name in SEVERAL_ROLES:
             plain[name] = tuple(map(str, plain.get(name, ())))
         dates = {str(k): DateColumn(**v) for k, v in plain.get("dates", {}).items()}
         numbers = {str(k): NumberFormat(**v) for k, v in plain.get("numbers", {}).items()}
@@ -116,7 +119,8 @@ class Reading:
 @dataclass(frozen=True)
 class Roles:
     """Which column has which role: a name, a position or None; after `resolve`, a name or None.
-    Several columns may be names of rows, dropped, or the only features: a tuple after `resolve`."""
+    Several columns may be names of rows, dropped, the only features, or positions: a tuple after
+    `resolve`."""
 
     target: Any = None
     time: Any = None
@@ -125,6 +129,7 @@ class Roles:
     id: Any = None
     drop: Any = None
     only: Any = None
+    position: Any = None
 
     def list_given(self) -> dict[str, Any]:
         """The roles that the user gave a column."""
@@ -134,7 +139,7 @@ class Roles:
     def taken(self) -> set[str]:
         """The columns that are no features."""
         single = {getattr(self, role) for role in SINGLE_ROLES} - {None}
-        return single | {*self.id, *self.drop}
+        return single | {*self.id, *self.drop, *self.position}
 
     def complete(self, like: Reading, names: list[str]) -> Roles:
         """With the roles of training data, where this file has their columns and the user gave
@@ -146,7 +151,7 @@ class Roles:
             if getattr(self, role) is None:
                 usable = name in names and name not in given
                 found[role] = name if usable else (False if role == "target" else None)
-        for role in ("id", "drop", "only"):
+        for role in SEVERAL_ROLES:
             if role not in self.list_given():
                 found[role] = tuple(n for n in getattr(like, role) if n in names and n not in given)
         return replace(self, **found)
@@ -158,7 +163,7 @@ class Roles:
     def resolve(self, names: list[str], content: Content, declared: tuple[str, ...] = ()) -> Roles:
         """Replace positions by names, and find the target if none was given."""
         found: dict[str, str] = {}
-        several: dict[str, tuple[str, ...]] = {"id": (), "drop": (), "only": ()}
+        several: dict[str, tuple[str, ...]] = dict.fromkeys(SEVERAL_ROLES, ())
         for role, choice in self.list_given().items():
             chosen = [find_column(one, role, names, content) for one in _as_list(choice)]
             if role in several:

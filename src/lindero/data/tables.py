@@ -283,6 +283,15 @@ def read_weights(column: pa.ChunkedArray, name: str, content: Content) -> Array:
     return values
 
 
+def read_positions(table: pa.Table, names: tuple[str, ...], content: Content) -> Array | None:
+    """Where each row is: numbers, a column for each coordinate; None where no column says it."""
+    if not names:
+        return None
+    for name in names:
+        _require_all(table[name], name, "position", content)
+    return np.column_stack([_read_numbers(table[n], n, "position", content) for n in names])
+
+
 def read_times(column: pa.ChunkedArray, name: str, content: Content) -> Array:
     """Times: integers (int64), floats, or dates (datetime64, in UTC)."""
     _require_all(column, name, "time", content)

@@ -268,6 +268,7 @@ def fit_machine(
     qid: Any = None,
     weights: Any = None,
     ids: Any = None,
+    positions: Any = None,
 ) -> Any:
     """Fit an estimator of :func:`~lindero.evaluation.make_machine` with what it can use.
 
@@ -284,6 +285,8 @@ def fit_machine(
         no use for them; queries and weights are refused where they would be ignored.
     ids : array-like or None, default=None
         Ids of the rows, for machines that forget rows by them; left out for others.
+    positions : array-like or None, default=None
+        Where each row is, for adaptive machines; refused where it would be ignored.
 
     Returns
     -------
@@ -326,6 +329,8 @@ def fit_machine(
             )
     if weights is not None and "sample_weight" not in takes:
         raise ValueError(f"{title} takes no weights of rows: leave them out.")
+    if positions is not None:
+        _require_places(model, takes, title)
     if not hasattr(model, "steps") and "ids" not in inspect.signature(model.fit).parameters:
         ids = None  # around a machine that takes them, but not itself
     if times is not None and "times" not in takes and getattr(final, "window", None) is not None:
@@ -333,11 +338,26 @@ def fit_machine(
         order = np.argsort(np.asarray(times), kind="stable")
         X, y, weights, ids = (take_rows(part, order) for part in (X, y, weights, ids))
     given = {"times": times, "qid": qid, "sample_weight": weights, "ids": ids}
+    given["positions"] = positions
     given["lengths"] = None if qid is None else count_runs(qid)
     prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
     with _keep_threads_few(machine, X):
         return model.fit(X, y if machine is None or machine.has_target else None, **more)
+
+
+def _require_places(model: Any, takes: Mapping[str, Any], title: str) -> None:
+    """Refuse positions where they would be ignored."""
+    if "positions" not in takes:
+        raise ValueError(
+            f"{title} takes no positions of rows: have their columns be features (no --position), "
+            "or take adaptive-svc or adaptive-svr with graph=space."
+        )
+    if not hasattr(model, "steps"):
+        raise ValueError(
+            f"{title} cannot have its probabilities, costs or threshold chosen by rows left out "
+            "while rows have positions: leave these out."
+        )
 
 
 def _keep_threads_few(machine: MachineSpec | None, X: Any) -> Any:
@@ -377,23 +397,27 @@ def require_target(machine: MachineSpec, y: Any) -> None:
             )
 
 
-def predict_rows(model: Any, X: Any, *, times: Any = None, qid: Any = None) -> Array:
+def predict_rows(
+    model: Any, X: Any, *, times: Any = None, qid: Any = None, positions: Any = None
+) -> Array:
     """Predictions of a fitted machine: a class, a number, a rank, or 1 and −1 for inliers and
     outliers."""
     machine = identify_machine(model)
     if machine is not None and machine.task == TAGGING:
         labels: Array = model.predict(X, lengths=None if qid is None else count_runs(qid))
         return labels
-    return _ask(model, model.predict, X, times)
+    return _ask(model, model.predict, X, times, positions)
 
 
-def compute_decisions(model: Any, X: Any, *, times: Any = None) -> Array | None:
+def compute_decisions(
+    model: Any, X: Any, *, times: Any = None, positions: Any = None
+) -> Array | None:
     """Decision values of rows; None for a machine that has none."""
     final, inner = unwrap_machine(model), find_inner(model)
     if not hasattr(final, "decision_function"):
         return None
     encoded = X if inner is final else inner[:-1].transform(X)
-    return _ask(final, final.decision_function, encoded, times)
+    return _ask(final, final.decision_function, encoded, times, positions)
 
 
 def compute_probabilities(model: Any, X: Any, *, times: Any = None) -> Array:
@@ -401,11 +425,15 @@ def compute_probabilities(model: Any, X: Any, *, times: Any = None) -> Array:
     return _ask(model, model.predict_proba, X, times)
 
 
-def _ask(model: Any, method: Any, X: Any, times: Any) -> Array:
+def _ask(model: Any, method: Any, X: Any, times: Any, positions: Any = None) -> Array:
     machine = identify_machine(model)
-    moves = machine is not None and machine.takes_times and times is not None
-    if moves:
+    moves = machine is not None and machine.takes_times
+    given = {"times": times if moves else None, "positions": positions}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given:
         taken = inspect.signature(method).parameters.values()
-        moves = any(p.name == "times" or p.kind is p.VAR_KEYWORD for p in taken)
-    values: Array = method(X, times=times) if moves else method(X)
+        if not any(p.kind is p.VAR_KEYWORD for p in taken):
+            known = {p.name for p in taken}
+            given = {name: value for name, value in given.items() if name in known}
+    values: Array = method(X, **given)
     return values

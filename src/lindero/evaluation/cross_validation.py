@@ -102,6 +102,7 @@ def cross_validate(
     times: Any = None,
     qid: Any = None,
     weights: Any = None,
+    positions: Any = None,
     folds: int = 5,
     random_state: int = 0,
     progress: FitsDone | None = None,
@@ -109,7 +110,8 @@ def cross_validate(
     """Cross-validate a machine: train it on all folds but one, test it on that one, and so on.
 
     Scales and categories are learned anew in each fold. Rows of a query stay together. Where rows
-    have times, or the machine takes times, each fold is tested after training on earlier rows.
+    have times, or the machine takes times and no positions are given, each fold is tested after
+    training on earlier rows.
     Where C and epsilon of a regression are not set, they are in units of the target's standard
     deviation.
 
@@ -130,6 +132,9 @@ def cross_validate(
         (true, predicted), other errors costing 1. Answers are then those of least expected cost.
     times, qid, weights : array-like or None, default=None
         Time, query and weight of each row.
+    positions : array-like of shape (n_samples, n_coordinates) or None, default=None
+        Where each row is, for adaptive machines. Test rows have training rows beside them, so that
+        the score is one of places in between.
     folds : int, default=5
         Number of folds.
     random_state : int, default=0
@@ -160,7 +165,7 @@ def cross_validate(
     >>> result.mean() > 0.9, len(result.scores["accuracy"])
     (True, 5)
     """
-    rows = EvaluationRows(X, y, times, qid, weights)
+    rows = EvaluationRows(X, y, times, qid, weights, positions)
     found, rows, splits = prepare_folds(machine, rows, folds, random_state)
     if found.task == CLUSTERING:
         raise ValueError(
@@ -205,8 +210,9 @@ def prepare_folds(
         require_target(found, rows.y)
     if rows.qid is None:
         warn_of_order(rows)
+    placed = found if rows.positions is None else replace(found, takes_times=False)
     splits = make_splits(
-        found, _num_samples(rows.X), rows.y, times=rows.times, qid=rows.qid, folds=folds,
+        placed, _num_samples(rows.X), rows.y, times=rows.times, qid=rows.qid, folds=folds,
         random_state=random_state,
     )  # fmt: skip
     return found, rows, splits

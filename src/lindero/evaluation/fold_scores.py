@@ -147,19 +147,20 @@ class FoldJudge:
         """What a fitted model says of some rows."""
         if self.classes is None:
             if self.machine.task == REGRESSION:
-                answers = predict_rows(model, part.X, times=part.times)
+                answers = predict_rows(model, part.X, times=part.times, positions=part.positions)
                 return FoldRecord(np.asarray(part.y), answers, weights=part.weights)
             scores = measure_machine(self.machine, model, part.X, **part.roles())
             return FoldRecord(np.empty(0), np.empty(0), scores=scores)
         truth = code_labels(np.asarray(part.y), self.classes)
-        answers = code_labels(predict_rows(model, part.X, times=part.times), self.classes)
+        where = {"times": part.times, "positions": part.positions}
+        answers = code_labels(predict_rows(model, part.X, **where), self.classes)
         probabilities = decisions = None
         if has_probabilities(model):
             probabilities = np.zeros((len(truth), len(self.classes)))
             columns = np.searchsorted(self.classes, model.classes_)
             probabilities[:, columns] = model.predict_proba(part.X)
         else:
-            values = compute_decisions(model, part.X, times=part.times)
+            values = compute_decisions(model, part.X, **where)
             if values is not None:
                 decisions = arrange_by_class(values, model.classes_, self.classes)
         return FoldRecord(truth, answers, probabilities, decisions, part.weights)

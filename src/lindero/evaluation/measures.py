@@ -767,6 +767,7 @@ def measure_machine(
     times: Any = None,
     qid: Any = None,
     weights: Any = None,
+    positions: Any = None,
     found: Array | None = None,
     costs: Array | None = None,
 ) -> dict[str, float]:
@@ -781,7 +782,7 @@ def measure_machine(
         encoded = X if model is unwrap_machine(model) else model[:-1].transform(X)
         return {"ndcg@10": float(unwrap_machine(model).score(encoded, y, qid=qid))}
     if found is None:
-        found = predict_rows(model, X, times=times, qid=qid)
+        found = predict_rows(model, X, times=times, qid=qid, positions=positions)
     if machine.task == TAGGING:
         return measure_sequences(np.asarray(y), found, None if qid is None else count_runs(qid))
     if machine.task == NOVELTY:

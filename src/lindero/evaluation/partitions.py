@@ -51,6 +51,11 @@ def require_partition_machine(
             f"{name} needs the whole table in memory. Over partitions there are {_list_able()}. "
             "Or take a sample of the rows, such as one of the files."
         )
+    if settings.get("selective"):
+        raise ValueError(
+            f"{name} leaves out every row in turn, and needs the whole table in memory: take kdb "
+            "(--set selective=false), or a sample of the rows."
+        )
     if machine.class_name in _NEEDS_LINEAR and settings.get("kernel", "rbf") != "linear":
         other = "nystrom-svr" if machine.task == REGRESSION else "nystrom-svc"
         raise ValueError(
@@ -72,6 +77,7 @@ def _list_able() -> str:
         for name, machine in MACHINES.items()
         if machine.class_name in (*_OF_NUMBERS, *_OF_TABLES)
         and machine.preset.get("learning") != "discriminative"
+        and not machine.preset.get("selective")
     ]
     shown = [f"{n}-linear" if MACHINES[n].class_name in _NEEDS_LINEAR else n for n in able]
     return ", ".join(shown)

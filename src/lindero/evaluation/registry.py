@@ -316,6 +316,10 @@ _ALL = (
         advantage=_TREE,
     ),
     _bayes("kdb", "KDB", "Each column with k others.", grid={"k": (1, 2, 3), "alpha": _ALPHA}),
+    _bayes(
+        "selective-kdb", "KDB", "As many columns, each with up to k others, as predict best.",
+        preset={"selective": True, "k": 5}, grid={"alpha": _ALPHA},
+    ),
     _bayes("aode", "AODE", "An average of networks, one for each column.", grid={"alpha": _ALPHA}),
     _bayes(
         "structural-tm", "StructuralTM",

@@ -52,13 +52,15 @@ _FEWEST_TIMES = 10
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """Some rows: features, classes or numbers to predict, and time, query and weight of each."""
+    """Some rows: features, classes or numbers to predict, and time, query, weight and position of
+    each."""
 
     X: Any
     y: Any
     times: Any = None
     qid: Any = None
     weights: Any = None
+    positions: Any = None
 
     def take(self, indices: Array) -> EvaluationRows:
         """These rows, in this order."""

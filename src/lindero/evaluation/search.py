@@ -248,6 +248,7 @@ def tune(
     times: Any = None,
     qid: Any = None,
     weights: Any = None,
+    positions: Any = None,
     folds: int = 5,
     random_state: int = 0,
     progress: FitsDone | None = None,
@@ -277,6 +278,8 @@ def tune(
         (true, predicted), other errors costing 1. Answers are then those of least expected cost.
     times, qid, weights : array-like or None, default=None
         Time, query and weight of each row.
+    positions : array-like of shape (n_samples, n_coordinates) or None, default=None
+        Where each row is, for adaptive machines.
     folds : int, default=5
         Number of folds.
     random_state : int, default=0
@@ -315,7 +318,7 @@ def tune(
     >>> result.params
     {'C': 10.0}
     """
-    rows = EvaluationRows(X, y, times, qid, weights)
+    rows = EvaluationRows(X, y, times, qid, weights, positions)
     found, rows, splits = prepare_folds(machine, rows, folds, random_state)
     given = put_costs_inside(found, params or {}, costs, rows.y)
     searched = _choose_grid(found, given, grid)

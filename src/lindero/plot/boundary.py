@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lindero.plot.style import Style, draw_points, dress, find_style, sample_rows, take_axes
+from lindero.plot.style import (
+    Style,
+    draw_points,
+    dress,
+    find_style,
+    put_legend_below,
+    sample_rows,
+    take_axes,
+)
 from lindero.runtime.arrays import Array, dense
 
 if TYPE_CHECKING:
@@ -237,8 +245,6 @@ class BoundaryDisplay:
         -------
         self : BoundaryDisplay
         """
-        from matplotlib.transforms import offset_copy
-
         style, ax = find_style(theme), take_axes(ax)
         self.surface_: Any = None
         self.contours_: Any = None
@@ -275,14 +281,7 @@ class BoundaryDisplay:
             more = f"of {len(self.vectors):,} support vectors some have rings"
             told = f"{told}; {more}" if told else more
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
-        # Below the title of the axis, however low the axes are.
-        figure: Any = ax.figure
-        below = offset_copy(ax.transAxes, fig=figure, y=-30.0, units="points")
-        legend = ax.legend(
-            loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below, ncols=2,
-            fontsize=8, frameon=False, title=told or None, title_fontsize=8, columnspacing=1.0,
-            handlelength=1.6,
-        )  # fmt: skip
+        legend = put_legend_below(ax, title=told or None)
         dress(ax, style, frame=self.sides is not None)
         handles: list[Any] = list(legend.legend_handles)
         for handle in handles:  # points may be tiny where there are many

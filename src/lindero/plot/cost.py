@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lindero.evaluation.measures import read_costs
-from lindero.plot.style import dress, find_style, take_axes
+from lindero.plot.style import dress, find_style, put_legend_below, take_axes
 from lindero.runtime.arrays import Array
 from lindero.runtime.texts import shorten
 
@@ -288,10 +288,7 @@ class CostDisplay:
             xlabel=f"part of {of} in what is at stake (its share × cost of missing it)",
             ylabel="cost, as part of the worst",
         )  # fmt: skip
-        # Curves are low, and the middle above them is free.
-        ax.legend(
-            fontsize=8, facecolor=style.paper, edgecolor="none", framealpha=0.85, loc="upper center"
-        )
+        put_legend_below(ax)
         dress(ax, style)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -214,4 +214,7 @@ class SearchDisplay:
 
 
 def _write(value: Any) -> str:
-    return str(value) if isinstance(value, str) else f"{float(value):.3g}"
+    if isinstance(value, str):
+        return value
+    number = float(value)
+    return f"{number:.0f}" if number == int(number) and number < 1e6 else f"{number:.3g}"

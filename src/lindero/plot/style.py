@@ -188,6 +188,18 @@ def dress(ax: Axes, style: Style, *, frame: bool = False) -> None:
             text.set_color(style.ink)
 
 
+def put_legend_below(ax: Axes, title: str | None = None) -> Any:
+    """A legend that hides nothing: below the title of the axis, however low the axes are."""
+    from matplotlib.transforms import offset_copy
+
+    figure: Any = ax.figure
+    below = offset_copy(ax.transAxes, fig=figure, y=-30.0, units="points")
+    return ax.legend(
+        loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below, ncols=2, fontsize=8,
+        frameon=False, title=title, title_fontsize=8, columnspacing=1.0, handlelength=1.6,
+    )  # fmt: skip
+
+
 def sample_rows(n_rows: int, most: int = MOST_POINTS) -> tuple[Any, str]:
     """Which rows to draw, always the same ones, and a sentence that says so; "" for all."""
     if n_rows <= most:

@@ -203,8 +203,11 @@ class UpdateDisplay:
             least=0.0,
         )
         draw_curves(below, chart, style, first=2)
-        locator: Any = below.xaxis.get_major_locator()
-        locator.set_params(integer=True)
+        for axis in (below.xaxis, below.yaxis):
+            locator: Any = axis.get_major_locator()
+            locator.set_params(integer=True)
+        if len(counts) == 1:  # else axes without a whole number
+            below.set(xlim=(0.5, 1.5), ylim=(0.0, max(1.0, 1.1 * counts[0])), xticks=[1])
         if len(counts) == 0:
             below.text(
                 0.5, 0.5, "all samples were learned at once", transform=below.transAxes,

@@ -172,7 +172,7 @@ def judge(cell: Cell, results: Results) -> Verdict:
     values = cell.collect(results)
     lack = cell.find_lack(results)
     if not values:
-        return Verdict("—", "", None, lack or "Nothing was measured.")
+        return Verdict("—", "", None, lack or cell.remark or "Nothing was measured.")
     mean = float(np.mean(values))
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
     middle = "" if spread is None else f" ± {spread:.{cell.digits}f}"

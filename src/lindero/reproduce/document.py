@@ -187,7 +187,8 @@ def update_page(found: Reproduction, path: str | Path, pictures: str | Path) -> 
     """Replace the sections of the papers of a run in a Markdown page, and leave the others.
 
     A section stands between the comments ``<!-- name -->`` and ``<!-- end of name -->``; a page
-    that does not exist is made, with sections for all papers. Pictures are copied to the folder
+    that does not exist is made, with sections for all papers. The one called run tells of a run of
+    all papers, and is empty where only some were computed anew. Pictures are copied to the folder
     `pictures`, with fewer colours.
     """
     path, folder, drawn = Path(path), Path(pictures), Path(found.folder) / "figures"
@@ -197,30 +198,36 @@ def update_page(found: Reproduction, path: str | Path, pictures: str | Path) -> 
         lacks = {figure.name: draw_to(figure, found.results, drawn) for figure in paper.figures}
         section = [describe_run(found, paper), *write_markdown_paper(found, paper, lacks, seen)]
         section = [section[1], section[0], *section[2:]]  # the heading first
-        begins, ends = f"<!-- {paper.name} -->", f"<!-- end of {paper.name} -->"
-        before, _, rest = text.partition(begins)
-        after = rest.partition(ends)[2]
-        if not after:
-            raise ValueError(f"{path} has no section {begins} … {ends}.")
-        text = f"{before}{begins}\n\n" + "\n\n".join(section) + f"\n\n{ends}{after}"
+        text = _replace_section(text, paper.name, section, path)
         for figure in paper.figures:
             if not lacks[figure.name]:
                 _copy_picture(drawn / f"{figure.name}.png", folder / f"{figure.name}.png")
+    whole = len(found.papers) == len(PAPERS)
+    text = _replace_section(text, "run", [describe_run(found)] if whole else [], path)
     write_whole_bytes(path, text.encode())
 
 
+def _replace_section(text: str, name: str, parts: list[str], path: Path) -> str:
+    begins, ends = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    before, _, rest = text.partition(begins)
+    after = rest.partition(ends)[2]
+    if not after:
+        raise ValueError(f"{path} has no section {begins} … {ends}.")
+    return "\n\n".join([before + begins, *parts, ends + after])
+
+
 def _make_page() -> str:
-    sections = [f"<!-- {name} -->\n\n<!-- end of {name} -->" for name in PAPERS]
+    sections = [f"<!-- {name} -->\n\n<!-- end of {name} -->" for name in ("run", *PAPERS)]
     return "\n\n".join([f"# {_TITLE}", _RULES, *sections]) + "\n"
 
 
 def _copy_picture(source: Path, target: Path) -> None:
-    """With 64 colours, which drawings hardly need, in a third of the bytes."""
+    """With 256 colours, so that light and rare ones stay, in half of the bytes."""
     from PIL import Image  # comes with matplotlib
 
     target.parent.mkdir(parents=True, exist_ok=True)
     with Image.open(source) as picture:
-        picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(target, optimize=True)
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 # -- HTML ------------------------------------------------------------------------------------------

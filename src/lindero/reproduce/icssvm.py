@@ -78,8 +78,10 @@ ADDITIONS = 10
 #: What the text says of figure 2: "mostly between 0 and 2", "no more than 8".
 USUALLY, AT_MOST = 2.0, 8.0
 
-#: Where matrices are singular the paper adds a small number to their diagonal.
-_RIDGE = {"linear": 1e-8, "quadratic": 1e-8, "Gaussian": 0.0}
+#: Where matrices are singular the paper adds a small number to their diagonal: from the start, or
+#: where two samples are equal.
+_SMALL = 1e-8
+_RIDGE = {"linear": _SMALL, "quadratic": _SMALL, "Gaussian": 0.0}
 
 
 # -- what is measured ------------------------------------------------------------------------------
@@ -307,7 +309,11 @@ class PublishedUpdates:
         bordered[0, 1:] = bordered[1:, 0] = self.y[self.on_margin]
         bordered[1:, 1:] = self.Q[np.ix_(self.on_margin, self.on_margin)]
         right = np.append(self.y[new], self.Q[self.on_margin, new]) * way
-        rates = -np.linalg.solve(bordered, right)
+        try:
+            rates = -np.linalg.solve(bordered, right)
+        except np.linalg.LinAlgError:  # two equal samples on the margin
+            bordered.flat[m + 2 :: m + 2] += _SMALL
+            rates = -np.linalg.solve(bordered, right)
         return float(rates[0]), rates[1:]
 
     def _find_event(

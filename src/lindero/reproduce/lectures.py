@@ -341,7 +341,8 @@ def _draw_in_space(ax: Any, points: Any, y: Any) -> None:
         ax.scatter(mine[:, 0], mine[:, 1], mine[:, 2], color=COLOURS[place],
                    marker=MARKERS[place], s=10, depthshade=False)  # fmt: skip
     ax.set(xlabel="$x_1$", ylabel="$x_2$", title="height: $x_1^2 + x_2^2$", xlim=(-1.3, 1.3),
-           ylim=(-1.3, 1.3), zlim=(0, 1.5))  # fmt: skip
+           ylim=(-1.3, 1.3), zlim=(0, 1.5), xticks=(-1, 0, 1), yticks=(-1, 0, 1),
+           zticks=(0, 0.5, 1, 1.5))  # fmt: skip
     ax.view_init(18, -60)
     ax.set_box_aspect(None, zoom=0.85)  # room for the numbers
 

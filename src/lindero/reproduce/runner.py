@@ -151,6 +151,10 @@ class Reproduction:
                 place = f"{paper.name}, {table.title}: {cell.row}, {cell.column}"
                 printed = cell.write_published()
                 lines.append(f"  {place}: published {printed}, ours {verdict.ours}")
+        lacks = [one.sentence for one in self.results.values() if isinstance(one, Lacking)]
+        if lacks and self.complete:
+            n = len(lacks)
+            lines.append(f"{n} work{'s' if n > 1 else ''} gave nothing, the first: {lacks[0]}")
         return "\n".join(lines)
 
 
@@ -209,7 +213,8 @@ def run(
     finally:
         kept.close()
     undone = Lacking("Not computed yet: the run was interrupted.")
-    results = {work.key: kept.find(work) or undone for work in works}
+    held = {work.key: kept.find(work) for work in works}
+    results = {key: undone if one is None else one for key, one in held.items()}
     found = Reproduction(
         plans, results, interrupt is None, str(folder), settings, n_workers,
         time.perf_counter() - begun, {work.key: kept.find_seconds(work) for work in works},

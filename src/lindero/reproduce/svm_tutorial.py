@@ -210,7 +210,7 @@ def draw_separating(figure: Figure, measured: Sequence[Measured]) -> None:
     left, right = figure.subplots(1, 2)
     w, b = np.array(found["w"]), found["b"]
     others = _find_separating(X, y, w, b)
-    draw_line(left, *others[0])
+    draw_line(left, *max(others, key=lambda plane: np.abs(X @ plane[0] + plane[1]).min()))
     right_labels = {0: "others that separate"}
     for place, (direction, offset) in enumerate(others):
         draw_line(right, direction, offset, color=MUTED, linewidth=1.0,
@@ -219,7 +219,7 @@ def draw_separating(figure: Figure, measured: Sequence[Measured]) -> None:
         draw_points(ax, X, y, size=28)
         frame_points(ax, X, title)
     _tell(left, "$D(x) > 0$", X[y == 1].max(axis=0) - [0.9, 0.1], (0, 6))
-    _tell(left, "$D(x) < 0$", X[y == -1].min(axis=0), (0, -4))
+    _tell(left, "$D(x) < 0$", X[y == -1].min(axis=0), (0, -14))
     right.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -255,10 +255,11 @@ def draw_margins(figure: Figure, measured: Sequence[Measured]) -> None:
             draw_line(ax, v, c, side, linestyle="--", linewidth=1.0)
         foot = X.mean(axis=0) - (X.mean(axis=0) @ v + c) * v / (v @ v)
         tip = foot + reach * v / (v @ v)
-        ax.annotate("", tip, foot, arrowprops={"arrowstyle": "<->", "color": COLOURS[2]}, zorder=5)
-        _tell(ax, f"{name} = {reach / np.linalg.norm(v):.2f}", (foot + tip) / 2, (8, -4))
+        bar = {"arrowstyle": "|-|,widthA=0.25,widthB=0.25", "color": COLOURS[2], "shrinkA": 0,
+               "shrinkB": 0, "linewidth": 1.5}  # fmt: skip
+        ax.annotate("", tip, foot, arrowprops=bar, zorder=5)
         draw_points(ax, X, y, size=28)
-        frame_points(ax, X, title)
+        frame_points(ax, X, f"{title}: {name} = {reach / np.linalg.norm(v):.2f}")
 
 
 def draw_distances(figure: Figure, measured: Sequence[Measured]) -> None:
@@ -304,7 +305,9 @@ def draw_slacks(figure: Figure, measured: Sequence[Measured]) -> None:
     for name, row in zip("ijk", chosen, strict=True):
         edge = X[row] + (y[row] - X[row] @ w - b) * w / (w @ w)
         ax.annotate("", edge, X[row], arrowprops={"arrowstyle": "->", "color": COLOURS[2]})
-        ax.annotate(f"$x_{name}$", X[row], xytext=(-5, -13), textcoords="offset points")
+        behind = 11 * (X[row] - edge) / np.linalg.norm(X[row] - edge)
+        ax.annotate(f"$x_{name}$", X[row], xytext=behind, textcoords="offset points",
+                    ha="center", va="center")  # fmt: skip
         side = "on its side" if slack[row] < 1 else "on the wrong side"
         ax.plot([], [], " ", label=rf"$\xi_{name}$ = {slack[row]:.2f}, {side}")
     frame_points(ax, X)
@@ -393,11 +396,11 @@ def draw_tube(figure: Figure, measured: Sequence[Measured]) -> None:
     _draw_regression(left, found)
     errors, x, y = np.array(found["errors"]), np.array(found["x"]), np.array(found["y"])
     shown = np.where(x < 5.0, errors, 0.0)  # not at the border of the picture
-    for row, name in ((int(np.argmax(shown)), r"$\xi_i^-$"),
-                      (int(np.argmin(shown)), r"$\xi_j^+$")):  # fmt: skip
+    for row, name, shift in ((int(np.argmax(shown)), r"$\xi_i^-$", (-7, 7)),
+                             (int(np.argmin(shown)), r"$\xi_j^+$", (6, -4))):  # fmt: skip
         edge = y[row] - errors[row] + np.sign(errors[row]) * found["epsilon"]
         left.plot([x[row], x[row]], [edge, y[row]], color=COLOURS[1], linewidth=2.0)
-        _tell(left, name, (x[row], (edge + y[row]) / 2))
+        left.annotate(name, (x[row], y[row]), xytext=shift, textcoords="offset points")
     left.legend(loc="upper left", fontsize=7)
     t = np.linspace(-1.5, 1.5, 301)
     right.plot(t, np.maximum(0.0, np.abs(t) - found["epsilon"]), color=COLOURS[0])

@@ -886,7 +886,9 @@ def _require_plain_graph(
     """Refuse what is for other graphs."""
     if parameters.kind == "time":
         if places is not None:
-            raise ValueError("positions are for graphs other than 'time': leave them out.")
+            raise ValueError(
+                "positions are for graphs other than 'time': set graph='space', or leave them out."
+            )
         return
     if times is not None:
         raise ValueError("times are for graph='time' only: leave them out.")
