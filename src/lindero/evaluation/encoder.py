@@ -242,10 +242,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         warn_of_text(schema, user.n_rows, is_tidied=True)
         least = _USUAL_COUNT if self.min_count == "auto" else int(self.min_count)
-        tidied, names, texts, scattered = schema.tidy(user, least)
+        reads = self.text_columns > 0
+        tidied, names, texts, scattered = schema.tidy(user, least, reads_texts=reads)
         if names and self.keep_row_names:
             keep = {at for at in range(schema.n_columns) if schema.title(at) in names}
-            tidied, names, texts, scattered = schema.tidy(user, least, keep)
+            tidied, names, texts, scattered = schema.tidy(user, least, keep, reads)
         if names:
             warn_user(say_left_out(names, "use keep_row_names=True"), UserWarning)
         if self.text_columns == 0:

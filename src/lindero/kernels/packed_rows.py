@@ -26,7 +26,7 @@ _NOBODY, _SEVERAL = -2, -1
 
 @dataclass(frozen=True)
 class PackedRows:
-    """S as rows of CSR, the squares of its rows, o, and the columns of S among the `n_features` of X;
+    """S in CSR, the squares of its rows, o, and the columns of S among the `n_features` of X;
     and the entries that S is without, by row, column and value."""
 
     data: Array
