@@ -299,15 +299,20 @@ def test_pairs_one_by_one_end_without_a_limit_of_the_user(monkeypatch):
     assert longer.n_iter > 20
 
 
-# -- differences of pairs, listed --------------------------------------------------------------------
+# -- differences of pairs, listed ------------------------------------------------------------------
+
+
+def draw_rows(rng, n, d=1500):
+    """Sparse rows of some thirty entries each."""
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.02)
+    return sp.csr_array(X)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e20])
 @pytest.mark.parametrize("seed", range(3))
 def test_wide_sparse_rows_are_ranked_as_newton_ranks_them(seed, scale):
     rng = np.random.default_rng(seed)
-    X, y = sp.random_array((120, 1500), density=0.02, rng=rng, format="csr"), rng.integers(0, 4, 120)
-    X.data -= 0.3
+    X, y = draw_rows(rng, 120), rng.integers(0, 4, 120)
     X.data *= scale
     queries = Queries.of(y, np.array([0, 40, 41, 120]))
     C = 10.0 ** rng.uniform(-1, 1) / scale**2
@@ -326,7 +331,7 @@ def test_wide_sparse_rows_are_ranked_as_newton_ranks_them(seed, scale):
 
 def test_limits_and_what_is_not_listed(monkeypatch):
     rng = np.random.default_rng(0)
-    X, y = sp.random_array((90, 1200), density=0.03, rng=rng, format="csr"), rng.integers(0, 3, 90)
+    X, y = draw_rows(rng, 90), rng.integers(0, 3, 90)
     queries = Queries.of(y, np.array([0, 90]))
     short = RankingDescentSolver(tol=1e-6).solve(X, queries, 1.0, limits=Limits(max_iter=2))
     assert short.status is Status.ITERATION_LIMIT

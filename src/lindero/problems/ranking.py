@@ -14,7 +14,7 @@ never at their upper bounds, the conditions of an optimum hold the bias at 0, wh
 Over sparse rows of very many columns the differences of pairs are rows themselves, and the problem
 is that of a linear machine of one class without a bias (`difference_problem`).
 
-Over a linear kernel otherwise (`LinearRanking`) nothing is done pair by pair. The multipliers there are
+Over a linear kernel otherwise (`LinearRanking`) nothing is done pair by pair. The multipliers are
 a function of the scores t = Xw, C times the ramp of `pair_sums`, so that c, Σ a and Σ max(0, …) all
 take n log n; with v = Xᵀc the two sides of the duality gap are
 
@@ -269,7 +269,7 @@ class LinearRanking:
         return Judgement(self.kkt_gap(found), found.primal, dual, 0.0, accuracy)
 
     def certify_pairs(self, w: Array, a: Array, kkt_gap: float) -> Judgement:
-        """Judge the multipliers `a` of all pairs, and w = Σ a (x_i − x_j), which are its weights."""
+        """Judge the multipliers `a` of all pairs, and w = Σ a (x_i − x_j), their weights."""
         t, square = self.scores(w), float(w @ w)
         primal = 0.5 * square + self.C * self.hinge(t, self.sort(t))
         c = document_coefficients(self.queries, a)
@@ -283,7 +283,7 @@ class LinearRanking:
         lost = _UNIT * np.sqrt(d) * float(ends @ np.abs(w))
         moved = _UNIT * np.sqrt(n) * ends * float(np.abs(c).sum())
         sums = self.C * self.queries.n_pairs * (2.0 * lost + _UNIT)
-        return sums + float(np.abs(v) @ moved) + _UNIT * abs(primal)
+        return float(sums + np.abs(v) @ moved + _UNIT * abs(primal))
 
     def _find_ends(self) -> Array:
         """The largest absolute value of each feature, from the origin of the rows."""

@@ -230,7 +230,9 @@ class RankingDescentSolver:
                     kkt_tol *= _LOWER
                     continue
                 c = document_coefficients(queries, solution.a)
-                return RankingSolution(c, judgement, _certify(status, judgement, self.tol), spent, w)
+                return RankingSolution(
+                    c, judgement, _certify(status, judgement, self.tol), spent, w
+                )
 
 
 def _is_wide(X: Any, queries: Queries) -> bool:
@@ -238,7 +240,7 @@ def _is_wide(X: Any, queries: Queries) -> bool:
     if not sp.issparse(X) or X.shape[1] <= MOST_FEATURES:
         return False
     entries = 2.0 * X.nnz / max(1, X.shape[0]) * queries.n_pairs
-    return entries <= _MOST_LISTED_ENTRIES
+    return bool(entries <= _MOST_LISTED_ENTRIES)
 
 
 class _RankingDescent:
