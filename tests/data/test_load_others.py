@@ -39,7 +39,7 @@ def test_columns_are_counted_as_in_the_data_of_the_model(tmp_path):
     assert alone.X.toarray().tolist() == [[5, 7], [2, 0]]
     new = load(tmp_path / "new.svm", like=first)
     assert new.X.toarray().tolist() == [[0, 5, 7], [0, 2, 0]]
-    with pytest.raises(DataError, match="has the index 0, but the columns .* counted from 1"):
+    with pytest.raises(DataError, match=r"has the index 0, but the columns .* counted from 1"):
         load(tmp_path / "zero.svm", like=alone)
 
 
