@@ -86,7 +86,7 @@ def test_a_hundred_objectives_are_those_of_liblinear():
         peer.fit(X, y, weights)
         ours, theirs = (primal(X, y, one.coef_[0], 0.0, C * weights, loss) for one in (model, peer))
         assert ours <= (1 + 1e-6) * theirs, seed
-        assert model.certificate_.dual <= theirs, seed
+        assert model.certificate_.dual <= (1 + 1e-12) * theirs, seed
 
 
 @pytest.mark.parametrize("shape", [(300, 10), (1100, 1500)])

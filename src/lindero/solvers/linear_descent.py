@@ -21,7 +21,7 @@ with them. σ ties all rows to each other, as what they have in common does: it 
 ‖x̄‖², and grows where the sum is slow.
 
 Rows that have been at a bound (or at the kink) by more than the worst violation of the epoch before
-are left out until the others are done. Rows within half of the goal do not move, and the next epoch
+are left out until the others are done. Rows far within the goal do not move, and the next epoch
 passes them over: they are looked at every other time. Each epoch visits the others in a random
 order of its own, from a fixed seed, and asks for the next row's entries before it works on the
 current one.
