@@ -304,7 +304,7 @@ def all_classes() -> None:
 
 
 def path() -> None:
-    """Fifteen values of C on five folds: the least of five by turns, of the clock's seconds and of
+    """Fifteen values of C on five folds: the least of three by turns, of the clock's seconds and of
     the processor's."""
     rows, Cs = [], np.geomspace(0.01, 100, 15)
     for name in ("subjectivity", "polarity"):
@@ -323,7 +323,7 @@ def path() -> None:
                 ]  # fmt: skip
 
             best, scores = [(np.inf, np.inf)] * 2, [[], []]
-            for _ in range(5):
+            for _ in range(3):
                 for k, work in enumerate((lambda search=search, X=X, y=y: search.fit(X, y), loop)):
                     begun = time.perf_counter()
                     used, found = timed(work)

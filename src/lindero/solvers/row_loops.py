@@ -28,7 +28,7 @@ PLAIN_EPOCHS, BEYOND = 3, 0.3
 
 #: Rows whose violation is within this share of the goal stay where they are, and are not looked at
 #: in the next epoch.
-QUIET = 0.05
+QUIET = 0.02
 
 
 @compiled(FAST, error_model="numpy")
