@@ -2,7 +2,8 @@
 
 What a user leaves open is found from the training rows: which columns name rows, how dates and
 numbers are written, which parts of a date vary. `Reading` holds the answers, so that rows to be
-predicted are read in the same way; model files store it as a dictionary.
+predicted are read in the same way; model files store it as a dictionary. What is found and what is
+remembered of it is one question, and one file.
 """
 
 from __future__ import annotations
