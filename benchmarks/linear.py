@@ -304,15 +304,15 @@ def all_classes() -> None:
 
 
 def path() -> None:
-    """Fifteen values of C on five folds."""
+    """Fifteen values of C on five folds: the least of three by turns, of the clock's seconds and of
+    the processor's."""
     rows, Cs = [], np.geomspace(0.01, 100, 15)
     for name in ("subjectivity", "polarity"):
         X, y = SETS[name]()
         folds = StratifiedKFold(5)
-        LinearSVCCV(Cs=Cs[:1], cv=2, refit=False, loss="hinge").fit(X, y)
+        LinearSVCCV(Cs=Cs[:2], cv=2, refit=False, loss="hinge").fit(X, y)
         for tol in (1e-2, 1e-3):
             search = LinearSVCCV(Cs=Cs, cv=folds, refit=False, tol=tol, loss="hinge")
-            ours, model = timed(lambda search=search, X=X, y=y: search.fit(X, y))
 
             def loop(X: Any = X, y: Any = y, tol: float = tol, folds: Any = folds) -> list[float]:
                 return [
@@ -322,12 +322,25 @@ def path() -> None:
                     ])) for C in Cs
                 ]  # fmt: skip
 
-            theirs, scores = timed(loop)
-            best = f"{model.best_score_:.4f}, {max(scores):.4f}"
+            best, scores = [(np.inf, np.inf)] * 2, [[], []]
+            for _ in range(3):
+                for k, work in enumerate((lambda search=search, X=X, y=y: search.fit(X, y), loop)):
+                    begun = time.perf_counter()
+                    used, found = timed(work)
+                    spent = time.perf_counter() - begun
+                    best[k] = (min(best[k][0], spent), min(best[k][1], used))
+                    scores[k] = found if k else found.cv_results_["mean_test_score"]
             rows.append([
-                name, f"{tol:g}", f"{ours:.2f}", f"{theirs:.2f}", f"{theirs / ours:.1f}", best,
+                name, f"{tol:g}",
+                *(f"{seconds:.3f}" for pair in best for seconds in pair),
+                *(f"{best[1][k] / best[0][k]:.1f}" for k in (0, 1)),
+                ", ".join(f"{max(found):.4f}" for found in scores),
+                f"{np.abs(np.subtract(*scores)).max():.4f}",
             ])  # fmt: skip
-    headings = ["set", "tol", "LinearSVCCV s", "loop of LIBLINEAR s", "ratio", "accuracies"]
+    headings = [
+        "set", "tol", "LinearSVCCV: clock s", "processor s", "loop of LIBLINEAR: clock s",
+        "processor s", "ratio, clock", "ratio, processor", "best accuracies", "most apart at any C",
+    ]  # fmt: skip
     table(headings, rows)
 
 

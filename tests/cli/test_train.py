@@ -28,6 +28,26 @@ def test_every_classifier_is_trained_saved_and_says_how_it_went(here, flowers, m
     assert float(predicted.stderr.split("accuracy")[1].split()[0]) > 0.8
 
 
+def test_texts_and_wide_sparse_tables_need_no_option(here):
+    random, texts, wide = np.random.default_rng(0), ["text,kind"], []
+    for _ in range(400):
+        mood = random.integers(0, 2)
+        words = [f"word{k}" for k in random.integers(0, 900, 8)]
+        texts.append(f"{' '.join(words)} so very {['bad', 'good'][mood]},{['no', 'yes'][mood]}")
+        columns = sorted({*random.integers(3, 5000, 6).tolist(), int(mood)})
+        wide.append(f"{mood} " + " ".join(f"{column}:1" for column in columns))
+    here.write("texts.csv", "\n".join(texts[:300]) + "\n")
+    here.write("new.csv", "\n".join(texts[:1] + texts[300:]) + "\n")
+    here.write("wide.svm", "\n".join(wide[:300]) + "\n")
+    # Without the column 0, which is in the other file.
+    here.write("new.svm", "\n".join(row for row in wide[300:] if " 0:" not in row) + "\n")
+    for name, new in (("texts.csv", "new.csv"), ("wide.svm", "new.svm")):
+        told = here.json("train", name, "-o", f"{name}.lin")
+        assert told["machine"] == "linear-svc"
+        predicted = here.run("predict", f"{name}.lin", new)
+        assert float(predicted.stderr.split("accuracy")[1].split()[0]) > 0.9
+
+
 @pytest.mark.parametrize("machine", NUMBERS)
 def test_every_regression_is_trained_and_predicts_numbers(here, machine):
     x = np.random.default_rng(0).permutation(np.linspace(-1, 1, 40))

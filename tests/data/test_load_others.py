@@ -31,6 +31,18 @@ def test_svmlight(tmp_path):
     assert SVC(kernel="linear").fit(data.X, data.y).predict(data.X).shape == (4,)
 
 
+def test_columns_are_counted_as_in_the_data_of_the_model(tmp_path):
+    for name, text in (("zero", "1 0:5 2:6\n-1 1:1\n"), ("new", "1 1:5 2:7\n-1 1:2\n")):
+        (tmp_path / f"{name}.svm").write_text(text)
+    first, alone = load(tmp_path / "zero.svm"), load(tmp_path / "new.svm")
+    assert first.X.toarray().tolist() == [[5, 0, 6], [0, 1, 0]]
+    assert alone.X.toarray().tolist() == [[5, 7], [2, 0]]
+    new = load(tmp_path / "new.svm", like=first)
+    assert new.X.toarray().tolist() == [[0, 5, 7], [0, 2, 0]]
+    with pytest.raises(DataError, match=r"has the index 0, but the columns .* counted from 1"):
+        load(tmp_path / "zero.svm", like=alone)
+
+
 def test_svmlight_with_queries_and_of_numbers(tmp_path):
     data = loaded(tmp_path, "2 qid:1 1:1\n0 qid:1 2:1\n2 qid:2 1:3\n0 qid:2 1:1\n")
     assert (data.task, data.qid.tolist()) == ("ranking", [1, 1, 2, 2])

@@ -10,6 +10,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from lindero import persist
 from lindero.evaluation import TableEncoder, explain_rows, fit_machine, make_machine
+from lindero.svm import LinearSVC
 
 COLUMNS = {
     "age": [30.0, None, 50.0, 40.0],
@@ -224,6 +225,35 @@ def test_long_text_is_hashed():
     y = np.array([0, 1] * 40)
     weights = np.linalg.lstsq(numbers[:60, :64], 2.0 * y[:60] - 1, rcond=None)[0]
     assert ((numbers[60:, :64] @ weights > 0) == y[60:]).all()
+
+
+def test_a_table_of_texts_alone_is_read_as_many_words():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 300)
+    texts = [
+        " ".join([f"word{k}" for k in random.integers(0, 500, 12)] + [f"{['good', 'bad'][one]}"])
+        for one in y
+    ]
+    table = pd.DataFrame({"row": [f"r{k}" for k in range(300)], "text": texts})
+    with pytest.warns(UserWarning, match="'row'"):
+        encoder = TableEncoder().fit(table)
+    assert encoder.kinds_ == ["left out", "text"]
+    numbers = encoder.transform(table)
+    assert sp.issparse(numbers)
+    assert numbers.shape == (300, 2**14)
+    np.testing.assert_allclose(np.sqrt((numbers * numbers).sum(axis=1)), 1.0)
+    few = TableEncoder(text_columns=512).fit(table[["text"]]).transform(table[["text"]])
+    assert isinstance(few, np.ndarray)
+    assert few.shape == (300, 512)
+    new = encoder.transform(pd.DataFrame({"row": ["a", "b"], "text": [None, "a good word3"]}))
+    assert new.sum(axis=1)[0] == 0.0
+    model = LinearSVC().fit(numbers[:200], y[:200])
+    assert model.score(numbers[200:], y[200:]) > 0.9
+
+
+def test_names_of_very_many_columns_take_no_time():
+    X = sp.csr_array((np.ones(3), ([0, 1, 2], [0, 7, 99_999])), shape=(3, 100_000))
+    assert len(TableEncoder().fit(X).get_feature_names_out()) == 100_000  # minutes if squared
 
 
 def make_orders(n_rows=80):

@@ -66,6 +66,17 @@ def test_the_machine_is_that_of_the_whole_table(number, chunks):
     assert scale.score(parts, dX, dy) == pytest.approx(parts.score(X, y), rel=1e-12)
 
 
+def test_partitions_of_one_class_and_empty_ones():
+    X, y = clouds(1200)
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    for make in (SVC, LinearSVC):
+        options = {"kernel": "linear"} if make is SVC else {}
+        whole = make(tol=1e-7, **options).fit(X, y)
+        parts = make(tol=1e-7, **options).fit(*in_blocks(X, y, chunks=(300, 0, 1, 499, 0, 400)))
+        assert parts.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-8)
+
+
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
 def test_several_classes_and_their_files(multiclass, tmp_path):
     X, _ = clouds(900)

@@ -11,6 +11,7 @@ from lindero.problems.ranking import LinearRanking, Queries
 from lindero.runtime.threads import TileThreads
 from lindero.solvers import ranking
 from lindero.solvers.ranking import (
+    RankingDescentSolver,
     RankingNewtonSolver,
     RankingPairsSolver,
     direct_step,
@@ -296,3 +297,46 @@ def test_pairs_one_by_one_end_without_a_limit_of_the_user(monkeypatch):
     assert solution.n_iter == 20
     longer = solver.solve(kernel, queries, 1.0, Limits(max_iter=100))
     assert longer.n_iter > 20
+
+
+# -- differences of pairs, listed ------------------------------------------------------------------
+
+
+def draw_rows(rng, n, d=1500):
+    """Sparse rows of some thirty entries each."""
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.02)
+    return sp.csr_array(X)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e20])
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_sparse_rows_are_ranked_as_newton_ranks_them(seed, scale):
+    rng = np.random.default_rng(seed)
+    X, y = draw_rows(rng, 120), rng.integers(0, 4, 120)
+    X.data *= scale
+    queries = Queries.of(y, np.array([0, 40, 41, 120]))
+    C = 10.0 ** rng.uniform(-1, 1) / scale**2
+    found = RankingDescentSolver(tol=1e-7).solve(X, queries, C)
+    known = RankingNewtonSolver(tol=1e-7).solve(X, queries, C)
+    assert found.status is Status.OPTIMAL
+    assert found.judgement.primal == pytest.approx(known.judgement.primal, rel=2e-7)
+    assert found.judgement.dual <= known.judgement.primal * (1 + 1e-12)
+    np.testing.assert_allclose(found.w, X.T @ found.c, atol=1e-9 * np.abs(found.w).max())
+    t = X @ found.w
+    left, right = queries.pairs()
+    losses = np.maximum(0.0, 1.0 - (t[left] - t[right]))
+    primal = 0.5 * found.w @ found.w + C * losses.sum()
+    assert found.judgement.primal == pytest.approx(primal, rel=1e-9)
+
+
+def test_limits_and_what_is_not_listed(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = draw_rows(rng, 90), rng.integers(0, 3, 90)
+    queries = Queries.of(y, np.array([0, 90]))
+    short = RankingDescentSolver(tol=1e-6).solve(X, queries, 1.0, limits=Limits(max_iter=2))
+    assert short.status is Status.ITERATION_LIMIT
+    assert short.n_iter == 2
+    known = RankingNewtonSolver(tol=1e-6).solve(X, queries, 1.0)
+    monkeypatch.setattr(ranking, "_MOST_LISTED_ENTRIES", 10)
+    same = RankingDescentSolver(tol=1e-6).solve(X, queries, 1.0)
+    np.testing.assert_array_equal(same.w, known.w)

@@ -42,7 +42,7 @@ def documents(n=1200, n_words=3000, n_classes=2, seed=0):
 
 def primal(X, y, w, b, C, loss):
     losses = np.maximum(0.0, 1.0 - y * (X @ w + b))
-    return 0.5 * w @ w + C * (losses if loss == "hinge" else losses**2).sum()
+    return 0.5 * w @ w + (C * (losses if loss == "hinge" else losses**2)).sum()
 
 
 # -- the same machine as others --------------------------------------------------------------------
@@ -63,6 +63,30 @@ def test_no_objective_of_liblinear_is_lower(loss, C):
     assert ours <= (1 + 1e-5) * theirs
     assert ours == pytest.approx(model.certificate_.primal, rel=1e-9)
     assert model.certificate_.dual <= ours <= (1 + 1e-3) * theirs
+
+
+def test_a_hundred_objectives_are_those_of_liblinear():
+    """Through the origin, where both have the same problem: with weights, rows and columns without
+    entries, rows given twice, and both labels for some of these."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(20, 200)), int(rng.integers(2, 300))
+        X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.3)
+        X[rng.random(n) < 0.2] = X[0]
+        X[rng.random(n) < 0.1] = 0.0
+        X[:, 0] = 0.0
+        y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+        weights, C = 10.0 ** rng.uniform(-1, 1, n), 10.0 ** rng.uniform(-2, 1)
+        loss = ("hinge", "squared_hinge")[seed % 2]
+        X = sp.csr_matrix(X) if seed % 3 else X
+        options = {"loss": loss, "C": C, "fit_intercept": False}
+        model = LinearSVC(tol=1e-6, **options).fit(X, y, weights)
+        peer = sklearn.svm.LinearSVC(tol=1e-9, dual=True, max_iter=200_000, **options)
+        peer.fit(X, y, weights)
+        ours, theirs = (primal(X, y, one.coef_[0], 0.0, C * weights, loss) for one in (model, peer))
+        assert ours <= (1 + 1e-6) * theirs, seed
+        assert model.certificate_.dual <= (1 + 1e-12) * theirs, seed
 
 
 @pytest.mark.parametrize("shape", [(300, 10), (1100, 1500)])

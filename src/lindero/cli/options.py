@@ -425,7 +425,10 @@ def machine_option(text: str) -> Callable[..., Any]:
 
 def machine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The machine and its parameters."""
-    text = "The machine; auto is svc, svr, rank-svm, chain-svc or one-class-svm, by the data."
+    text = (
+        "The machine; auto is svc, svr, rank-svm, chain-svc or one-class-svm, by the data, and "
+        "linear-svc or linear-svr for texts and sparse tables of very many columns."
+    )
     command: Callable[..., Any] = machine_option(text)(settings_option(function))
     return command
 

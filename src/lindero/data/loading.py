@@ -239,7 +239,7 @@ def load_content(
     if kind == "conll":
         return load_conll(content, roles, known)
     if kind == "svmlight":
-        return _load_svmlight(content, roles, known_width)
+        return _load_svmlight(content, roles, known_width, known)
     if kind in ("arff", "keel"):
         return build_dataset(read_declared(content), roles, content, options)
     if kind == "tsv" and delimiter is None:
@@ -260,17 +260,21 @@ class Interpretation:
     like: Reading | None = None
 
 
-def _load_svmlight(content: Content, roles: Roles, known_width: int) -> Dataset:
+def _load_svmlight(
+    content: Content, roles: Roles, known_width: int, like: Reading | None
+) -> Dataset:
     if unfit := roles.list_given():
         part = next(iter(unfit))
         raise content.error(
             f"{part}={unfit[part]!r} was given, but columns of svmlight files have no names: the "
             "target comes first in each row, then qid:."
         )
-    X, y, queries = read_svmlight(content, known_width)
+    first = None if like is None else like.first_index
+    X, y, queries, first = read_svmlight(content, known_width, first)
+    more: dict[str, Any] = {"qid": queries, "reading": Reading(first_index=first)}
     if roles.target is False:
-        return Dataset(X, None, None, {}, content.source, qid=queries)
-    return Dataset(X, read_number_targets(y), "label", {}, content.source, qid=queries)
+        return Dataset(X, None, None, {}, content.source, **more)
+    return Dataset(X, read_number_targets(y), "label", {}, content.source, **more)
 
 
 def build_dataset(
@@ -447,17 +451,31 @@ def _is_label(word: bytes) -> bool:
 # -- svmlight -------------------------------------------------------------------------------------
 
 
-def read_svmlight(content: Content, known_width: int = 0) -> tuple[Any, Array, Array | None]:
-    """Features (CSR), labels, and queries where rows name them."""
+def read_svmlight(
+    content: Content, known_width: int = 0, first_index: str | None = None
+) -> tuple[Any, Array, Array | None, str]:
+    """Features (CSR), labels, queries where rows name them, and the index of the first column.
+    Where it is not given, that is 0 in files that have this index, and else 1."""
     from sklearn.datasets import load_svmlight_file
 
     has_queries = _QUERY.search(content.data) is not None
     try:
-        X, y, *queries = load_svmlight_file(io.BytesIO(content.data), query_id=has_queries)
+        X, y, *queries = load_svmlight_file(
+            io.BytesIO(content.data), query_id=has_queries, zero_based=True
+        )
     except (ValueError, OverflowError, IndexError) as error:
         raise find_fault(content) or content.error(f"is not an svmlight file: {error}.") from None
     if X.shape[1] > LARGEST_INDEX or X.shape[0] == 0 or not np.isfinite(y).all():
         raise find_fault(content) or content.error("has no rows.")
+    has_zero = X.nnz == 0 or int(X.indices.min()) == 0
+    if first_index == "1" and has_zero and X.nnz:
+        raise content.error(
+            "has the index 0, but the columns of the data that the model was trained on are "
+            "counted from 1. Add 1 to each index."
+        )
+    first_index = first_index or ("0" if has_zero else "1")
+    if first_index == "1" and X.shape[1] > 1:
+        X = sp.csr_array((X.data, X.indices - 1, X.indptr), shape=(X.shape[0], X.shape[1] - 1))
     content.require_room(
         _COLUMN_BYTES * max(0, X.shape[1] - known_width),
         f"has an index of {X.shape[1]}, and rows as wide as that",
@@ -467,7 +485,8 @@ def read_svmlight(content: Content, known_width: int = 0) -> tuple[Any, Array, A
     # Indices fit 32 bits, which scikit-learn's own estimators require.
     if X.nnz < 2**31:
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return sp.csr_array(X), np.asarray(y), np.asarray(queries[0]) if has_queries else None
+    queries = np.asarray(queries[0]) if has_queries else None
+    return sp.csr_array(X), np.asarray(y), queries, first_index
 
 
 def find_fault(content: Content) -> Exception | None:

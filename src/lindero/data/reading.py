@@ -61,7 +61,8 @@ _LISTED = 20
 class Reading:
     """How columns are read: names of those in a role; columns that are dropped, be it by the user
     or since they name rows; the only ones that are features, where the user named these; how dates
-    and numbers are written; and whether columns that name rows are kept."""
+    and numbers are written; whether columns that name rows are kept; and which index the first
+    column has in a file of svmlight, "0" or "1"."""
 
     target: str | None = None
     time: str | None = None
@@ -74,6 +75,7 @@ class Reading:
     dates: dict[str, DateColumn] = field(default_factory=dict)
     numbers: dict[str, NumberFormat] = field(default_factory=dict)
     keep_row_names: bool = False
+    first_index: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for a model file."""
@@ -109,6 +111,8 @@ class Reading:
                 raise ValueError("numbers")
             if not isinstance(form.is_unit_optional, bool):
                 raise ValueError("numbers")
+        if plain.get("first_index") not in (None, "0", "1"):
+            raise ValueError("first_index")
         plain["keep_row_names"] = bool(plain.get("keep_row_names", False))
         return cls(**{**plain, "dates": dates, "numbers": numbers})
 

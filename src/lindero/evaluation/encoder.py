@@ -60,6 +60,11 @@ _WORD = re.compile(r"\w+")
 #: What to subtract from numbers, and what to divide them by.
 Measurement = Callable[[Array], tuple[float, float]]
 
+AUTO = "auto"
+
+#: Columns that the words of a text become: beside other columns, and where texts are all there is.
+_SOME_WORDS, _ALL_WORDS = 256, 2**14
+
 #: Tables of more columns than this come as sparse ones: most columns of categories are zeros.
 _MANY_COLUMNS = 1000
 
@@ -79,9 +84,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     min_count : int or "auto", default="auto"
         In columns of more than 20 values, those that fewer rows have, and all but the 250 most
         frequent, are pooled into "other". "auto" is 5; 1 pools none.
-    text_columns : int, default=256
-        Number of columns that the words of a long text become; 0 leaves it out. Text is long if
-        values have four words or more on average, and more than 20 of them differ.
+    text_columns : int or "auto", default="auto"
+        Number of columns that the words of a long text become; 0 leaves it out. ``"auto"`` is 256
+        beside other columns, and 16 384, as a sparse table, where texts are all there is. Text is
+        long if values have four words or more on average, and more than 20 of them differ.
     keep_row_names : bool, default=False
         Whether columns are kept that name rows: text with different values in more than half of at
         least 50 rows, and whole numbers that all differ under a name such as `id`.
@@ -144,7 +150,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "categorical_features": ["array-like", str, None],
         "min_count": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "text_columns": [Interval(Integral, 0, 2**16, closed="both")],
+        "text_columns": [Interval(Integral, 0, 2**16, closed="both"), StrOptions({AUTO})],
         "keep_row_names": ["boolean"],
         "fill_missing": ["boolean"],
         "scaling": [StrOptions({"deviation", "range"})],
@@ -155,7 +161,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         categorical_features: Any = None,
         min_count: int | str = "auto",
-        text_columns: int = 256,
+        text_columns: int | str = AUTO,
         keep_row_names: bool = False,
         fill_missing: bool = True,
         scaling: str = "deviation",
@@ -212,6 +218,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             missing = np.isnan(table.numbers[at])
             indicated[column] = missing.any()
             mean[column], scale[column] = measure(table.numbers[at][~missing])
+        n_words = self._count_text_columns(schema, texts, bool(dates))
         for at, column in enumerate(schema.category_columns):
             if column in dates:
                 kinds[column], details[column] = DATE, _learn_dates(dates[column], measure)
@@ -219,7 +226,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             elif schema.title(column) in texts:
                 part, _ = user.place(column)
                 assert isinstance(part, ListedColumn)
-                kinds[column], details[column] = TEXT, _learn_words(part, self.text_columns)
+                kinds[column], details[column] = TEXT, _learn_words(part, n_words)
                 indicated[column] = bool((part.places < 0).any())
             else:
                 known = schema.columns[column].kind not in (UNKNOWN, LEFT_OUT)
@@ -235,6 +242,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "details_": details,
         }
 
+    def _count_text_columns(self, schema: Schema, texts: list[str], has_dates: bool) -> int:
+        """Columns that the words of a text become."""
+        if self.text_columns != AUTO:
+            return int(self.text_columns)
+        return _ALL_WORDS if not has_dates and _are_all(schema, texts) else _SOME_WORDS
+
     def _tidy(self, schema: Schema, user: UserTable) -> tuple[Schema, list[str]]:
         """A schema with rare values pooled and without columns that name rows, and the titles of
         columns that are texts; says what is left out."""
@@ -242,10 +255,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         warn_of_text(schema, user.n_rows, is_tidied=True)
         least = _USUAL_COUNT if self.min_count == "auto" else int(self.min_count)
-        tidied, names, texts, scattered = schema.tidy(user, least)
+        reads = self.text_columns != 0
+        tidied, names, texts, scattered = schema.tidy(user, least, reads_texts=reads)
         if names and self.keep_row_names:
             keep = {at for at in range(schema.n_columns) if schema.title(at) in names}
-            tidied, names, texts, scattered = schema.tidy(user, least, keep)
+            tidied, names, texts, scattered = schema.tidy(user, least, keep, reads)
         if names:
             warn_user(say_left_out(names, "use keep_row_names=True"), UserWarning)
         if self.text_columns == 0:
@@ -355,6 +369,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 elif kind == TEXT:
                     part, _ = user.place(column)
                     block, missing = _encode_words(part, table.n_rows, details[column])
+                    block = block if self._is_wide() else block.toarray()
                     yield block
                 else:
                     missing = own == 0
@@ -389,11 +404,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         names: list[str] = []
+        _, details = self._more()
         for column, title in enumerate(_check_feature_names_in(self, input_features)):
             if self.kinds_[column] == NUMBER:
                 names.append(str(title))
             names += [f"{title}={value}" for value in self.categories_[column]]
-            names += _name_parts(f"{title} ", self._more()[1][column])
+            names += _name_parts(f"{title} ", details[column])
             if self.indicated_[column]:
                 names.append(f"{title} is missing")
         return np.array(names, dtype=object)
@@ -430,6 +446,23 @@ def _learn_sparse(X: Any) -> dict[str, Any]:
         "others_": [None] * d,
         "details_": [{} for _ in range(d)],
     }
+
+
+def holds_texts_only(X: Any) -> bool:
+    """Whether an encoder reads all columns of a table that it does not leave out as texts."""
+    if sp.issparse(X):
+        return False
+    hidden, dates = _take_dates(X)
+    if dates:
+        return False
+    user = UserTable.of(hidden)
+    schema, _, texts, _ = Schema.learn(user).tidy(user, _USUAL_COUNT, reads_texts=True)
+    return _are_all(schema, texts)
+
+
+def _are_all(schema: Schema, texts: list[str]) -> bool:
+    """Whether columns of a tidied schema are all texts, or left out."""
+    return bool(texts) and all(column.kind in (LEFT_OUT, UNKNOWN) for column in schema.columns)
 
 
 # -- dates and texts ------------------------------------------------------------------------------
@@ -543,19 +576,21 @@ def _count_words(values: list[Any], n_columns: int) -> Any:
         for word in _WORD.findall(str(value).lower()):
             rows.append(row)
             columns.append(zlib.crc32(word.encode("utf-8")) % n_columns)
-    shape = (len(values), n_columns)
-    return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    counts = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(values), n_columns))
+    counts.sum_duplicates()
+    return counts
 
 
 def _encode_words(part: Any, n_rows: int, detail: dict[str, Any]) -> tuple[Any, Array]:
     """The block of a column of texts, and where it is missing."""
     n_columns = detail["n_columns"]
     if not isinstance(part, ListedColumn) or not part.values:
-        return np.zeros((n_rows, n_columns)), np.ones(n_rows, dtype=bool)
-    counts = _count_words(part.values, n_columns).toarray()
-    numbers = np.log1p(counts) * detail["weight"]
-    length = np.linalg.norm(numbers, axis=1, keepdims=True)
-    numbers = np.vstack([numbers / np.where(length > 0.0, length, 1.0), np.zeros(n_columns)])
+        return sp.csr_array((n_rows, n_columns)), np.ones(n_rows, dtype=bool)
+    counts = _count_words(part.values, n_columns)
+    counts.data = np.log1p(counts.data) * detail["weight"][counts.indices]
+    length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
+    counts.data /= np.repeat(length, np.diff(counts.indptr))
+    numbers = sp.csr_array(sp.vstack([counts, sp.csr_array((1, n_columns))]))
     return numbers[part.places], part.places < 0
 
 

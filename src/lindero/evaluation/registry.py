@@ -437,6 +437,10 @@ USUAL_MACHINES = {
     "unlabelled": "one-class-svm",
 }
 
+#: The same for tables of very many columns: text, and sparse tables of more columns than this.
+WIDE_MACHINES = {CLASSIFICATION: "linear-svc", REGRESSION: "linear-svr"}
+MANY_COLUMNS = 1000
+
 #: Stands for the usual machine.
 AUTO = "auto"
 
@@ -494,7 +498,21 @@ def choose_machine(name: str, dataset: Any, *, on_stream: bool = False) -> Machi
             f"The target {dataset.target!r} has no value in any row. Choose another column "
             "(target=), or use target=False."
         )
-    return find_machine(USUAL_MACHINES[dataset.task])
+    usual = USUAL_MACHINES[dataset.task]
+    if dataset.task in WIDE_MACHINES and _has_many_columns(dataset.X):
+        usual = WIDE_MACHINES[dataset.task]
+    return find_machine(usual)
+
+
+def _has_many_columns(X: Any) -> bool:
+    """Whether a table is sparse and wide, or will be as its only columns are texts."""
+    from lindero.evaluation.encoder import holds_texts_only  # heavy
+
+    if X is None or getattr(X, "num_columns", 0) > MANY_COLUMNS:
+        return False
+    if hasattr(X, "indptr"):
+        return int(X.shape[1]) > MANY_COLUMNS
+    return holds_texts_only(X)
 
 
 def find_contenders(name: str) -> list[MachineSpec]:

@@ -464,6 +464,13 @@ class ProductKernel(KernelOperator):
             return ProductKernel(products, self.function)
         return ProductKernel(products, self.function, self, rows)
 
+    def pack(self) -> ProductKernel:
+        """The same for many passes over its rows: with a copy of sparse ones that is sooner read,
+        for the linear kernel."""
+        if self.function.name != "linear" or not isinstance(self.products, SparseProducts):
+            return self
+        return ProductKernel(self.products.pack(), self.function)
+
     def astype(self, dtype: Any) -> ProductKernel:
         products = self.products.astype(dtype)
         return self if products is self.products else ProductKernel(products, self.function)

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import blas
 
+from lindero.kernels.packed_rows import PackedRows
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST, compiled
 
@@ -243,6 +244,19 @@ class SparseProducts:
         self.dtype = np.dtype(dtype)
         self.source = X
         self._dense_probe = self.n_features <= DENSE_PROBE_FEATURES
+        #: A copy for many passes, where one was asked for.
+        self.packed: PackedRows | None = None
+
+    def pack(self) -> SparseProducts:
+        """The same with a copy of the rows that is sooner read."""
+        products = SparseProducts(self.source, self.dtype)
+        pointers = self.source.indptr.astype(np.int64, copy=False)
+        indices = self.source.indices.astype(np.int32, copy=False)
+        data = self.source.data
+        if data.dtype != np.float32:
+            data = data.astype(np.float64, copy=False)
+        products.packed = PackedRows.of(data, indices, pointers, self.n_features)
+        return products
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array, Array]:

@@ -115,10 +115,10 @@ def linear_values(Z: Any, weights: Array, intercepts: Array) -> Array:
     """w_k·z + b_k for each row of Z: (n_rows, n_outputs)."""
     # Of sparse rows the entries count: a tile of wide ones would be a single row.
     width = 1 + Z.nnz // max(1, Z.shape[0]) if sp.issparse(Z) else Z.shape[1]
-    if Z.shape[0] * width < _ONE_THREAD_NUMBERS:
+    height = max(1, _TILE_VALUES // max(1, width))
+    if Z.shape[0] * width < _ONE_THREAD_NUMBERS or (sp.issparse(Z) and Z.shape[0] <= height):
         return np.asarray(Z @ weights.T + intercepts, dtype=np.float64)
     values = np.empty((Z.shape[0], len(intercepts)))
-    height = max(1, _TILE_VALUES // max(1, width))
     with TileThreads(1 if Z.shape[0] <= height else None) as threads:
 
         def work(start: int) -> None:

@@ -11,7 +11,10 @@ pairs, but for the equality sᵀa = 0, which is not asked for here. Two more var
 p = 0, with signs +1 and −1 and a kernel row of zeros, meet it whatever the others do. As they are
 never at their upper bounds, the conditions of an optimum hold the bias at 0, where it must be.
 
-Over a linear kernel (`LinearRanking`) nothing is done pair by pair. The multipliers there are
+Over sparse rows of very many columns the differences of pairs are rows themselves, and the problem
+is that of a linear machine of one class without a bias (`difference_problem`).
+
+Over a linear kernel otherwise (`LinearRanking`) nothing is done pair by pair. The multipliers are
 a function of the scores t = Xw, C times the ramp of `pair_sums`, so that c, Σ a and Σ max(0, …) all
 take n log n; with v = Xᵀc the two sides of the duality gap are
 
@@ -28,7 +31,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.kernels.blocks import kernel_product
-from lindero.kernels.operator import KernelOperator
+from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator
 from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.kernels.special import PairKernel
 from lindero.problems.dual_qp import DualQP, Judgement
@@ -115,12 +118,21 @@ def pair_problem(kernel: KernelOperator, queries: Queries, C: float) -> DualQP:
     )
 
 
+def difference_problem(X: Any, queries: Queries, C: float) -> DualQP:
+    """State the problem over the differences of pairs of sparse rows, which are listed."""
+    left, right = queries.pairs()
+    n = len(left)
+    differences = sp.csr_array(X[left] - X[right])
+    kernel = kernel_operator(differences, KernelFunction("linear"))
+    return DualQP(kernel, -np.ones(n), np.ones(n), np.full(n, float(C)), has_bias=False)
+
+
 def document_coefficients(queries: Queries, a: Array) -> Array:
-    """c of each document, from the variables of a `pair_problem`."""
+    """c of each document, from the multipliers of pairs."""
     left, right = queries.pairs()
     n = queries.n_documents
-    won = np.bincount(left, weights=a[:-2], minlength=n)
-    lost = np.bincount(right, weights=a[:-2], minlength=n)
+    won = np.bincount(left, weights=a, minlength=n)
+    lost = np.bincount(right, weights=a, minlength=n)
     net = won - lost
     # Where i wins as much as it loses the difference is rounding.
     net[np.abs(net) <= 1e-14 * (won + lost)] = 0.0
@@ -253,13 +265,25 @@ class LinearRanking:
         says what rounding may have done to both objectives."""
         t = self.scores(point.w)
         found = self.point(point.w, t, point.width)
+        accuracy = self._find_accuracy(point.w, found.v, c, found.primal)
+        return Judgement(self.kkt_gap(found), found.primal, dual, 0.0, accuracy)
+
+    def certify_pairs(self, w: Array, a: Array, kkt_gap: float) -> Judgement:
+        """Judge the multipliers `a` of all pairs, and w = Σ a (x_i − x_j), their weights."""
+        t, square = self.scores(w), float(w @ w)
+        primal = 0.5 * square + self.C * self.hinge(t, self.sort(t))
+        c = document_coefficients(self.queries, a)
+        accuracy = self._find_accuracy(w, w, c, primal)
+        return Judgement(kkt_gap, primal, float(a.sum()) - 0.5 * square, 0.0, accuracy)
+
+    def _find_accuracy(self, w: Array, v: Array, c: Array, primal: float) -> float:
+        """What rounding may have done to both objectives, those of w and of v = Xᵀc."""
         ends = self._find_ends()
         d, n = self.X.shape[1], len(c)
-        lost = _UNIT * np.sqrt(d) * float(ends @ np.abs(point.w))
+        lost = _UNIT * np.sqrt(d) * float(ends @ np.abs(w))
         moved = _UNIT * np.sqrt(n) * ends * float(np.abs(c).sum())
         sums = self.C * self.queries.n_pairs * (2.0 * lost + _UNIT)
-        accuracy = sums + float(np.abs(found.v) @ moved) + _UNIT * abs(found.primal)
-        return Judgement(self.kkt_gap(found), found.primal, dual, 0.0, accuracy)
+        return float(sums + np.abs(v) @ moved + _UNIT * abs(primal))
 
     def _find_ends(self) -> Array:
         """The largest absolute value of each feature, from the origin of the rows."""

@@ -21,8 +21,10 @@ with them. σ ties all rows to each other, as what they have in common does: it 
 ‖x̄‖², and grows where the sum is slow.
 
 Rows that have been at a bound (or at the kink) by more than the worst violation of the epoch before
-are left out until the others are done. Each epoch visits the others in a random order of its own,
-from a fixed seed, and asks for the next row's entries before it works on the current one.
+are left out until the others are done. Rows far within the goal do not move, and the next epoch
+passes them over: they are looked at every other time. Each epoch visits the others in a random
+order of its own, from a fixed seed, and asks for the next row's entries before it works on the
+current one.
 
 On free variables F the problem is a linear system, and where many are free, coordinates are slow
 to solve it. So now and then conjugate gradients do, on
@@ -32,6 +34,8 @@ to solve it. So now and then conjugate gradients do, on
 The step to clip(z + p), or to the first bound on the way to z + p if that gains more, is then taken
 as far as the objective falls; it is a convex problem, so all of that line is feasible. Both parts
 see rows as they are given, in float32 or float64, without a copy; w and all sums are in float64.
+(Only where many problems have the same sparse rows these are packed, see `kernels.packed_rows`.
+What a row has alone is then a ridge, a part of d_i in all of this.)
 
 In the end Σz = 0 is repaired, f = X w is computed (and w anew, where its rounding could matter or
 many rows have moved), and the problem judges that point.
@@ -52,6 +56,7 @@ import numpy as np
 
 from lindero.errors import SolverError
 from lindero.kernels.operator import KernelOperator, ProductKernel
+from lindero.kernels.packed_rows import PackedRows
 from lindero.kernels.products import SparseProducts
 from lindero.kernels.special import RidgedKernel
 from lindero.problems.dual_qp import ROUNDING, DualQP
@@ -108,19 +113,20 @@ class LinearDescentSolver(Solver):
         begun = time.perf_counter()
         descent = _CoordinateDescent(problem, self.tol, start, self.most_epochs)
         status = descent.run(limits, number, begun)
-        a, f = descent.best_a, descent.best_f
+        a, f, w = descent.best_a, descent.best_f, descent.best_weights
         seconds = time.perf_counter() - begun
         statistics = {"conjugate_gradients": descent.n_faces}
         return Solution(
             a, f, problem.bias(a, f), status, descent.n_epochs, seconds,
-            statistics=statistics, weights=descent.best_w,
+            statistics=statistics, weights=w,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class LinearRows:
     """Rows as loops read them: entry k of row i is data[starts_i + k], its column indices[starts_i
-    + k], or k itself where there are no indices. `squares` are the ‖x_i‖²."""
+    + k], or k itself where there are no indices. `squares` are the ‖x_i‖². Of packed rows (see
+    `kernels.packed_rows`) they are those of S, without what is `packed.own`."""
 
     data: Array
     indices: Array
@@ -128,6 +134,7 @@ class LinearRows:
     stops: Array
     n_features: int
     squares: Array
+    packed: PackedRows | None = None
 
     @classmethod
     def of(cls, kernel: KernelOperator) -> Self:
@@ -138,6 +145,11 @@ class LinearRows:
         products = kernel.products
         width = products.n_features
         data: Any = products.source
+        packed = products.packed if isinstance(products, SparseProducts) else None
+        if packed is not None and len(packed.data):
+            starts, stops = packed.pointers[:-1], packed.pointers[1:]
+            read = packed.data, packed.indices, starts, stops
+            return cls(*read, len(packed.columns), packed.squares, packed)
         if isinstance(products, SparseProducts):
             pointers = data.indptr.astype(np.int64, copy=False)
             # The loops take rows without indices for dense ones.
@@ -194,10 +206,13 @@ class _CoordinateDescent:
         self.ridge = np.zeros(n)
         if isinstance(problem.kernel, RidgedKernel):
             self.ridge = problem.kernel.ridge
+        own = self.rows.packed.own if self.rows.packed is not None else 0.0
+        self.ridge = self.ridge + own  # the columns that a row has alone are no more than that
         self.P = self._state_rows()
         self.w, self.spare = np.zeros((2, self.rows.n_features))
         self.order = self.all.copy()
-        self.mean_square = (float(self.rows.squares.mean()) or 1.0) if problem.has_bias else 0.0
+        mean_square = float(self.rows.squares.mean() + np.mean(own))
+        self.mean_square = (mean_square or 1.0) if problem.has_bias else 0.0
         proximal = self._find_proximal() if problem.has_bias else 0.0
         self.numbers = np.array([0.0, 0.0, proximal, np.inf, np.inf, np.inf, self.mean_square])
         self.counts = np.array([n, 1, 0], dtype=np.int64)
@@ -208,6 +223,11 @@ class _CoordinateDescent:
         self.best_w: Array | None = None if self.best_a.any() else self.w.copy()
         if start is None or not self.best_a.any():
             self.numbers[_BIAS] = best_bias(problem, self.best_f) if problem.has_bias else 0.0
+        elif len(start.f) == 0:  # where another problem ended: to be judged when it has moved
+            z = problem.at_samples(problem.s * self.best_a)
+            self.P[:, _Z] = z
+            self.rows.sum(z, self.all, self.w)
+            self.numbers[_BIAS], self.numbers[_SUM] = float(start.bias), float(z.sum())
         else:
             self._judge(self.best_a)
             self.numbers[_BIAS] = problem.bias(self.best_a, self.best_f)
@@ -215,6 +235,15 @@ class _CoordinateDescent:
     @property
     def n_epochs(self) -> int:
         return int(self.counts[_EPOCHS])
+
+    @property
+    def best_weights(self) -> Array | None:
+        """Those of the best point, for all columns."""
+        packed, problem = self.rows.packed, self.problem
+        if packed is None or self.best_w is None:
+            return self.best_w
+        z = problem.at_samples(problem.s * self.best_a)
+        return packed.spread(self.best_w, z)
 
     def _state_rows(self) -> Array:
         """The terms of each sample, from those of its one or two variables."""

@@ -38,6 +38,12 @@ over the documents j of lower level in the band of i, and D the degrees,
 so that the symmetric part of Xᵀ(DX − 2S) is all that is needed: one sweep of n log n vectors and
 one matrix product. Products A v alone, for conjugate gradients, take n log n numbers.
 
+Sparse rows of very many columns (`RankingDescentSolver`): coordinate descent over pairs.
+Of text no two documents have much in common, conjugate gradients take long, and one pass over the
+differences x_i − x_j costs no more than that many rows. So they are listed where they are not too
+many, and `LinearDescentSolver` has them. Its KKT gap is lowered as below. What it cannot finish
+Newton's steps do.
+
 Any kernel (`RankingPairsSolver`): Newton steps over documents, or decomposition over pairs.
 With K = ZZᵀ over documents any kernel is linear in the features Z, if K is small enough to be
 factored, and positive semi-definite. The model is then the one of the multipliers, c = Σ ±a, with
@@ -73,12 +79,14 @@ from lindero.problems.ranking import (
     Queries,
     RankingPoint,
     certify_documents,
+    difference_problem,
     document_coefficients,
     pair_problem,
 )
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.choose import GeneralSolver
+from lindero.solvers.choose import MOST_FEATURES, GeneralSolver
+from lindero.solvers.linear_descent import LinearDescentSolver
 from lindero.solvers.small import kernel_features
 from lindero.solvers.solution import Limits, Progress, Status
 
@@ -115,6 +123,9 @@ _MOST_TRIES = 25
 
 #: Fits of fewer documents are over before threads have started.
 _THREADS_FROM = 5_000
+
+#: Differences of pairs are listed up to so many entries (12 bytes each).
+_MOST_LISTED_ENTRIES = 20_000_000
 
 #: Trees over more levels than this are filled for so many features at a time, to stay in cache.
 _MANY_LEVELS = 256
@@ -167,6 +178,69 @@ class RankingNewtonSolver:
                 judgement = problem.certify(point, c, descent.dual)
         status = _certify(status, judgement, self.tol)
         return RankingSolution(c, judgement, status, descent.n_iter, point.w)
+
+
+@dataclass(frozen=True)
+class RankingDescentSolver:
+    """Solves linear ranking over sparse rows to a duality gap of `tol` times the primal objective,
+    by listing its pairs; others, and what takes too long, are left to Newton's steps."""
+
+    tol: float = 1e-4
+    n_threads: int | None = None
+
+    def solve(
+        self,
+        X: Any,
+        queries: Queries,
+        C: float,
+        shift: Array | None = None,
+        limits: Limits | None = None,
+    ) -> RankingSolution:
+        """The solution; `shift` is for Newton's steps."""
+        limits, spent = limits or Limits(), 0
+        if _is_wide(X, queries):
+            solution = self._descend(X, queries, C, limits)
+            if solution.status not in (Status.STALLED, Status.PRECISION):
+                return solution
+            spent = solution.n_iter
+        newton = RankingNewtonSolver(self.tol, self.n_threads)
+        solution = newton.solve(X, queries, C, shift, limits.deduct(spent))
+        return replace(solution, n_iter=spent + solution.n_iter)
+
+    def _descend(self, X: Any, queries: Queries, C: float, limits: Limits) -> RankingSolution:
+        problem = difference_problem(X, queries, C)
+        kkt_tol, spent, solution = _FIRST * self.tol, 0, None
+        with TileThreads(self.n_threads) as threads:
+            ranking = LinearRanking(X, queries, C, threads)
+            while True:
+                solver = LinearDescentSolver(kkt_tol)
+                solution = solver.solve(problem, solution, limits.deduct(spent))
+                spent += solution.n_iter
+                kkt_gap = problem.judge(solution.a, solution.f, 0.0).kkt_gap
+                w = solution.weights
+                if w is None:  # solved in other units
+                    w = problem.kernel.products.source.T @ solution.a  # type: ignore[attr-defined]
+                judgement = ranking.certify_pairs(w, solution.a, kkt_gap)
+                status = solution.status
+                if _meets(judgement, self.tol) and not limits.interrupted:
+                    status = Status.OPTIMAL
+                elif status is Status.OPTIMAL and kkt_tol < _LEAST:
+                    status = Status.PRECISION
+                elif status is Status.OPTIMAL:
+                    kkt_tol *= _LOWER
+                    continue
+                c = document_coefficients(queries, solution.a)
+                return RankingSolution(
+                    c, judgement, _certify(status, judgement, self.tol), spent, w
+                )
+
+
+def _is_wide(X: Any, queries: Queries) -> bool:
+    """Whether rows are sparse, have very many columns, and not too many pairs."""
+    if not sp.issparse(X) or X.shape[1] <= MOST_FEATURES:
+        return False
+    entries = 2.0 * X.nnz / max(1, X.shape[0]) * queries.n_pairs
+    return bool(entries <= _MOST_LISTED_ENTRIES)
 
 
 class _RankingDescent:
@@ -410,8 +484,8 @@ def squared_sums(problem: LinearRanking, degree: Array) -> Array:
 #: The first KKT gap, in units of the share of the objective.
 _FIRST = 10.0
 
-#: Lower ones are beyond rounding.
-_LEAST = 1e-12
+#: The factor by which it falls. Lower ones than the second are beyond rounding.
+_LOWER, _LEAST = 0.1, 1e-12
 
 #: Steps of decomposition for each pair after which Newton's take over: a few are the rule.
 _PATIENCE = 50
@@ -507,9 +581,9 @@ class RankingPairsSolver:
             elif status is Status.OPTIMAL and kkt_tol < _LEAST:
                 status = Status.PRECISION
             elif status is Status.OPTIMAL:
-                kkt_tol *= 0.1
+                kkt_tol *= _LOWER
                 continue
-            c = document_coefficients(queries, solution.a)
+            c = document_coefficients(queries, solution.a[:-2])
             total = float(solution.a[:-2].sum())
             with np.errstate(over="ignore", invalid="ignore"):
                 judgement = certify_documents(kernel, queries, C, c, total, judgement.kkt_gap)

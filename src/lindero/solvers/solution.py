@@ -147,7 +147,7 @@ class Solution:
     """A feasible point of a `DualQP`, f = K z at it, and its bias (one for each group). `n_iter`
     counts what the solver calls a step, `statistics` what else it counted. `interior` is where an
     interior-point solver was, for a later call to go on from; `weights` the w of a linear problem,
-    where a solver has it at hand."""
+    where a solver has it at hand. The f of a start may be empty: not known, and nothing's end."""
 
     a: Array
     f: Array

@@ -49,6 +49,7 @@ from lindero.solvers.choose import (
     MOST_FEATURES,
     SMALL_FIT_ROWS,
     LinearSolver,
+    WideLinearSolver,
     choose_solver,
 )
 from lindero.solvers.leave_one_out import solve_without_each
@@ -246,6 +247,8 @@ def fit_machines(
             steps.append((None, _UNTRIED))
             return
         kernel = kernels(task)
+        if len(path) > 1 and isinstance(kernel, ProductKernel) and make_solver is WideLinearSolver:
+            kernel = kernel.pack()
         solver = make_solver(tol=tol, cache_size=cache_size * share, n_threads=n_threads)
         for training in path:
             problem = training.state(kernel, task)
@@ -310,7 +313,8 @@ def _go_on(
     same = problem.kernel is old.kernel  # ridges of squared losses change with C
     if same and solution.status is Status.OPTIMAL and not at_bound.any():
         return replace(solution, n_iter=0, seconds=0.0)
-    start = replace(solution, a=np.where(at_bound, problem.u, solution.a))
+    a = np.where(at_bound, problem.u, solution.a)
+    start = replace(solution, a=a, f=np.empty(0)) if at_bound.any() else solution
     return solver.solve(problem, start, limits)
 
 
@@ -1109,10 +1113,10 @@ def sum_rows(X: Any, support: Array, coefficients: Array, shift: Array | None) -
 
 def _find_weights(solved: Solved) -> Array | None:
     """Those of all machines, where their solvers have kept them."""
-    known = [solution.weights for _, solution in solved]
-    if any(weights is None for weights in known):
+    known = [solution.weights for _, solution in solved if solution.weights is not None]
+    if len(known) < len(solved):
         return None
-    return np.array(known)
+    return known[0][None] if len(known) == 1 else np.array(known)
 
 
 def cut_rows(X: Any, train: Array, test: Array, kernel: Any) -> tuple[Any, Any]:

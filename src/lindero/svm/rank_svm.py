@@ -20,7 +20,7 @@ from lindero.models.kernel_machine import KernelMachine, linear_values
 from lindero.notebook import link_documentation, write_card
 from lindero.problems.ranking import Queries
 from lindero.runtime.arrays import Array
-from lindero.solvers.ranking import RankingNewtonSolver, RankingPairsSolver
+from lindero.solvers.ranking import RankingDescentSolver, RankingPairsSolver
 from lindero.solvers.solution import Callback, Certificate, Limits, Status
 from lindero.svm.fitting import warn_if_indefinite
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
@@ -48,8 +48,9 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
     Learns a score that puts the more relevant documents of a query above the less relevant ones:
     it minimises ½‖w‖² plus C times the sum of ``max(0, 1 - (f(x_i) - f(x_j)))`` over all pairs of
     documents of one query of which the first is more relevant. With the linear kernel the pairs
-    are never listed, and time grows as n log n with the number of documents. With other kernels
-    every pair is a variable of the problem.
+    are not listed, and time grows as n log n with the number of documents; but for sparse tables of
+    many columns and not too many pairs, which coordinate descent visits one by one. With other
+    kernels every pair is a variable of the problem.
 
     Parameters
     ----------
@@ -196,8 +197,8 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             max_iter = None if self.max_iter < 0 else self.max_iter
             limits = Limits(max_iter, self.time_limit, callback)
             if function.name == "linear":
-                newton = RankingNewtonSolver(self.tol)
-                solution = newton.solve(X, queries, self.C, origin(X, function), limits)
+                ranking = RankingDescentSolver(self.tol)
+                solution = ranking.solve(X, queries, self.C, origin(X, function), limits)
                 self.coef_ = solution.w
             else:
                 pairs = RankingPairsSolver(self.tol, self.cache_size)

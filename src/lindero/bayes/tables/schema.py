@@ -324,11 +324,15 @@ class Schema:
         return schema._with_values(table.distinct(schema.category_columns))
 
     def tidy(
-        self, table: UserTable, least: int | None = None, keep: Container[int] = ()
+        self,
+        table: UserTable,
+        least: int | None = None,
+        keep: Container[int] = (),
+        reads_texts: bool = False,
     ) -> tuple[Schema, list[str], list[str], list[str]]:
         """With rare values pooled and without columns that name rows and texts, as
         `lindero.bayes.tables.wide_columns` says. Columns in `keep` stay as they are, and so do all
-        if none would be left.
+        if none would be left: texts count as left where the caller `reads_texts`.
 
         Returns
         -------
@@ -353,7 +357,8 @@ class Schema:
             if why:
                 left[why].append(self.title(at))
                 columns[at] = Column(column.name, LEFT_OUT)
-        if all(column.kind in (LEFT_OUT, UNKNOWN) for column in columns):
+        nothing_left = all(column.kind in (LEFT_OUT, UNKNOWN) for column in columns)
+        if nothing_left and not (reads_texts and left["texts"]):
             return self, [], [], []
         return Schema(tuple(columns)), left["names"], left["texts"], left["scattered"]
 

@@ -180,8 +180,9 @@ class KernelSearch:
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = _splits(splitter, table, targets, groups)
         weighted = sample_weight is not None and _takes_weights(scorer)
-        own_score = getattr(self._kind, "score", None) is ClassifierMixin.score
-        plain = isinstance(scorer, _PassthroughScorer) and own_score
+        score = getattr(self._kind, "score", None)
+        accuracy = inspect.unwrap(score) is ClassifierMixin.score if score else False
+        plain = isinstance(scorer, _PassthroughScorer) and accuracy
         limits = Limits(None if self.max_iter < 0 else self.max_iter)
         outcome, begun = SearchOutcome(), time.perf_counter()
 
