@@ -1,0 +1,227 @@
+"""Decomposition on a device: a large working set outside, sequential minimal optimisation inside.
+
+    repeat   v = K z + q; stop when the KKT gap is within tol
+             W = the newer half of the last W, and the variables that violate most on either side
+             solve the problem restricted to W (`block_descent`) with its block of K
+             f += K(all samples, W) Δz      one fused product: as fast as reading kept rows would be
+
+Steps inside W follow one another, a microsecond or two each; all else is done by the whole card in
+some tenths of a millisecond. A kernel value of few features is made in the time in which one is
+read from memory, so rows are not kept.
+
+f moves in single precision (its sums in float64), and is verified before the end: in float64 at
+the rows that decide the gap and at others spread over all. Where it is off by more than counts, it
+is computed anew in float64, all of it. Where that does not bring the end nearer, the products of
+all further steps are in float64.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lindero.devices.block_descent import FLAT, Blocks, adopt_moves, descend_blocks
+from lindero.devices.problem import DeviceProblem
+from lindero.solvers.solution import Limits, Progress, Status
+
+#: A share of the working set's own gap at which the inner loop is content.
+INNER_SHARE = 0.1
+
+#: Steps between two looks at the whole problem.
+INNER_STEPS = 40_000
+
+#: Rows at either end of v, and in between, that are verified.
+VERIFIED = 512
+
+#: What f may be off where it was verified, as a share of tol.
+DRIFT = 0.05
+
+#: Sums from scratch without a smaller gap, after which it is given up.
+MOST_IDLE = 8
+
+
+def working_set_size(n_variables: int) -> int:
+    """A power of two, as programs hold them."""
+    return 512 if n_variables < 3_000 else 1024 if n_variables < 8_000 else 2048
+
+
+class DeviceDescent:
+    """The iterate (z, f = K z) of a problem, and what moves it. Both stay where they are in memory:
+    on CUDA a step is recorded once, some hundred small kernels, and played again as one."""
+
+    def __init__(self, problem: DeviceProblem, tol: float, z: Tensor, f: Tensor | None = None) -> None:
+        self.problem = problem
+        self.tol = tol
+        self.z = z.clone()
+        self.precise = problem.kernel.is_delicate
+        self.f = problem.sums(z, self.precise) if f is None else f.clone()
+        self.blur = 0.0
+        self.n_iter = self.outer = self.refreshed = 0
+        self._fresh = False
+        self._least, self._idle = float("inf"), 0
+        self.size = min(working_set_size(problem.n_variables), floor_power(problem.n_variables))
+        device = problem.device
+        #: The last working set, those of it that may move, and the steps that were taken in it.
+        self._set = torch.zeros(self.size, dtype=torch.int64, device=device)
+        self._open = torch.zeros(self.size, dtype=torch.bool, device=device)
+        self._steps = torch.zeros(1, dtype=torch.int32, device=device)
+        self._gap = torch.zeros(1, dtype=torch.float64, device=device)
+        self._floor = FLAT * problem.kernel.largest()
+        self._positions = torch.arange(self.size, dtype=torch.int32, device=device)[None]
+        self._nowhere = torch.zeros(1, dtype=torch.int64, device=device)
+        self._count = torch.full((1,), self.size, dtype=torch.int32, device=device)
+        self._recorded: Any = None
+
+    def run(self, limits: Limits, number: int, begun: float) -> Status:
+        """Improve until the gap is within tol, or a limit is reached."""
+        try:
+            self._look()
+            while True:
+                gap = float(self._gap)
+                if gap <= self.tol * (1.0 if self._fresh else 0.98):
+                    if self._fresh or self._verify():
+                        return Status.OPTIMAL
+                    self._look()
+                    continue
+                seconds = time.perf_counter() - begun
+                reason = limits.check(Progress(self.n_iter, gap, self.tol, seconds, number))
+                if reason is not None:
+                    return reason
+                taken = self._improve(limits)
+                if taken == 0:
+                    if self.precise and self._fresh:
+                        return Status.PRECISION
+                    if self._stalls(gap):
+                        return Status.STALLED
+                    self._refresh()
+                    self._look()
+        except KeyboardInterrupt:
+            limits.interrupt()
+            return Status.INTERRUPTED
+
+    def _stalls(self, gap: float) -> bool:
+        self.precise = self.precise or gap > 0.5 * self._least
+        self._idle = 0 if gap < 0.9 * self._least else self._idle + 1
+        self._least = min(self._least, gap)
+        self._recorded = None
+        return self._idle > MOST_IDLE
+
+    def _refresh(self) -> None:
+        self.f.copy_(self.problem.sums(self.z, precise=True))
+        self.blur, self._fresh = 0.0, True
+        self.refreshed += 1
+
+    def _look(self) -> None:
+        least, most = self.problem.ends(self.problem.scores(self.f), self.z)
+        self._gap.copy_((most - least).max())
+
+    def _verify(self) -> bool:
+        """Whether f is what it should be where that decides, and in between; exact there after."""
+        problem, z, tol = self.problem, self.z, self.tol
+        v = problem.scores(self.f)
+        count = min(VERIFIED, problem.n_variables)
+        rising = torch.where(z < problem.upper, v, torch.inf)
+        falling = torch.where(z > problem.lower, v, -torch.inf)
+        ends = torch.cat([
+            torch.topk(rising, count, largest=False).indices, torch.topk(falling, count).indices
+        ])  # fmt: skip
+        n_samples = problem.kernel.n_samples
+        spread = torch.arange(0, n_samples, max(1, n_samples // count), device=problem.device)
+        rows = torch.cat([problem.samples(ends), spread])
+        at_samples = problem.at_samples(z)
+        support = at_samples.nonzero().squeeze(1)
+        exact = problem.kernel.precise_product(rows, support, at_samples[support])
+        self.blur = float((exact - self.f[rows]).abs().max())
+        if not self.blur <= DRIFT * tol:
+            self._refresh()
+            return False
+        self.f.index_copy_(0, rows, exact)
+        least, most = problem.ends(problem.scores(self.f), z)
+        return bool((most - least).max() <= tol)
+
+    def _improve(self, limits: Limits) -> int:
+        """Solve one working set and carry its change to all samples; the steps that took."""
+        if limits.max_iter is not None or self.problem.device.type != "cuda":
+            self._advance(limits.steps_left(self.n_iter, INNER_STEPS))
+        elif self._recorded is not None:
+            self._recorded.replay()
+        elif self.outer < 2:
+            self._advance(INNER_STEPS)
+        else:
+            self._recorded = self._record()
+            self._recorded.replay()
+        taken = int(self._steps)
+        self.n_iter, self.outer, self._fresh = self.n_iter + taken, self.outer + 1, False
+        return taken
+
+    def _record(self) -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.device(self.problem.device), torch.cuda.graph(graph):
+            self._advance(INNER_STEPS)
+        return graph
+
+    def _advance(self, most_steps: int) -> None:
+        """One step, in place; nothing of it waits for the host."""
+        problem, z = self.problem, self.z
+        v = problem.scores(self.f)
+        least, most = problem.ends(v, z)
+        middle = (0.5 * (least + most)).nan_to_num(0.0, 0.0, 0.0)
+        centred = v - (middle if problem.n_groups == 1 else middle[problem.group_of.long()])
+        chosen, open_ = self._choose(centred)
+        samples = problem.samples(chosen)
+        before, upper, lower = z[chosen], problem.upper[chosen], problem.lower[chosen]
+        upper, lower = torch.where(open_, upper, before), torch.where(open_, lower, before)
+        narrow = before.float()[None]
+        blocks = Blocks(
+            matrix=problem.kernel.block(samples, samples),
+            stride=self.size,
+            where=self._nowhere,
+            rows=self._positions,
+            sizes=self._count,
+            z=narrow,
+            v=centred[chosen].clamp(-1e30, 1e30).float()[None],
+            lower=lower.float()[None],
+            upper=upper.float()[None],
+            diagonal=problem.diagonal[chosen].float()[None],
+            group=problem.group_of[chosen][None],
+            gather=False,
+        )
+        moved, steps, _ = descend_blocks(
+            blocks, problem.n_groups, 0.5 * self.tol, INNER_SHARE, self._floor, most_steps
+        )
+        change = adopt_moves(before, narrow[0], moved[0], lower, upper) - before
+        self.z.index_add_(0, chosen, change)
+        self.f.add_(problem.kernel.product(None, samples, change, self.precise))
+        self._set.copy_(chosen)
+        self._open.copy_(open_)
+        self._steps.copy_(steps)
+        self._look()
+
+    def _choose(self, centred: Tensor) -> tuple[Tensor, Tensor]:
+        """The next working set, and which of its variables may move: those that violate nothing
+        fill it up, and stay."""
+        problem, z, half = self.problem, self.z, self.size // 2
+        kept, kept_open = self._set[half:], self._open[half:]
+        # Before the first step all of them are variable 0, none of them open.
+        barred = torch.where(kept_open, kept, self.problem.n_variables)
+        rising = extend(torch.where(z < problem.upper, -centred, -torch.inf))
+        falling = extend(torch.where(z > problem.lower, centred, -torch.inf))
+        up = torch.topk(rising.index_fill_(0, barred, -torch.inf)[:-1], half // 2)
+        falling.index_fill_(0, barred, -torch.inf).index_fill_(0, up.indices, -torch.inf)
+        down = torch.topk(falling[:-1], half - half // 2)
+        chosen = torch.cat([kept, up.indices, down.indices])
+        open_ = torch.cat([kept_open, torch.isfinite(up.values), torch.isfinite(down.values)])
+        return chosen, open_
+
+
+def extend(values: Tensor) -> Tensor:
+    """With a place more, for what is not there."""
+    return torch.cat([values, values[:1]])
+
+
+def floor_power(n: int) -> int:
+    """The largest power of two within n."""
+    return 1 << (n.bit_length() - 1)
