@@ -217,6 +217,13 @@ class DeviceKernel(KernelOperator):
     def _scale(self) -> float:
         return math.sqrt(2.0 * self.function.gamma * math.log2(math.e))
 
+    def scaled_rows(self, rows: slice | Tensor) -> Tensor:
+        """z = √(2γ log₂e)(x − x̄) in float32."""
+        return self._single[rows] * self._scale
+
+    def scaled_mean(self) -> Tensor:
+        return self._single.mean(0) * self._scale
+
     @property
     def width(self) -> int:
         """Columns of split rows: at least six are left for rough products."""
