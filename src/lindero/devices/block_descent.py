@@ -48,8 +48,7 @@ def descend_blocks(
     blocks: Blocks, n_groups: int, tol: float, share: float, floor: float, most: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """z at the end, the steps taken and the gap left of each problem."""
-    count, width = blocks.z.shape
-    device = blocks.z.device
+    count, device = len(blocks.z), blocks.z.device
     z = blocks.z.clone()
     steps = torch.zeros(count, dtype=torch.int32, device=device)
     gaps = torch.zeros(count, dtype=torch.float32, device=device)
@@ -86,7 +85,7 @@ def choose_warps(held: int, gather: bool) -> int:
     """Few warps agree sooner; more of them hold more variables, and wait for scattered ones."""
     if held <= 512:
         return 4
-    return 16 if gather and held >= 4096 or held > 4096 else 8
+    return 16 if held > (2048 if gather else 4096) else 8
 
 
 def descend_plainly(

@@ -78,6 +78,7 @@ class FusedStep:
         self._steps = room(1, dtype=torch.int32)
         padded = -(-size // PADDING) * PADDING
         self._narrow_change = room(padded, dtype=torch.float32)
+        self._block = room(size, size, dtype=torch.float32)
         self._rows = SplitRows(size, self._gaps, self._gaps, self._gaps)
         if self._fused:
             width = kernel.width
@@ -89,9 +90,22 @@ class FusedStep:
             )
             _, chunks = plan_product(kernel.n_samples, padded, device)
             self._parts = room(chunks, kernel.n_samples)
-            self._block = room(size, size, dtype=torch.float32)
-        self._count = torch.full((1,), size, dtype=torch.int32, device=device)
-        self._where = room(1, dtype=torch.int64)
+            self._samples_split = kernel.part(0, kernel.n_samples)
+        self._nowhere = room(1, dtype=torch.int64)
+        self._blocks = Blocks(
+            matrix=self._block,
+            stride=size,
+            where=self._nowhere,
+            rows=torch.arange(size, dtype=torch.int32, device=device)[None],
+            sizes=torch.full((1,), size, dtype=torch.int32, device=device),
+            z=self._narrow[:1],
+            v=self._narrow[1:2],
+            lower=self._narrow[2:3],
+            upper=self._narrow[3:4],
+            diagonal=self._narrow[4:5],
+            group=self._group[None],
+            gather=False,
+        )
 
     def look(self) -> float:
         """The gap, and the choice of the next working set, at a point that has changed otherwise.
@@ -115,7 +129,10 @@ class FusedStep:
                 self._warm = True
             else:
                 if self._recorded is None or self._recorded_precise != precise:
-                    self._recorded, self._recorded_precise = self._record(most_steps, precise), precise
+                    self._recorded, self._recorded_precise = (
+                        self._record(most_steps, precise),
+                        precise,
+                    )
                 self._recorded.replay()
         _, _, gap, taken = self._read()
         return taken, gap
@@ -129,9 +146,9 @@ class FusedStep:
 
     def _record(self, most_steps: int, precise: bool) -> torch.cuda.CUDAGraph:
         graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
-        aside = torch.cuda.Stream()
+        aside: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(current)
-        # `torch.cuda.graph` would hand all cached memory back first, which costs more than it gains.
+        # Not by `torch.cuda.graph`, which hands all cached memory back first, at some cost.
         with torch.cuda.stream(aside):
             graph.capture_begin(capture_error_mode="thread_local")
             try:
@@ -147,22 +164,9 @@ class FusedStep:
 
         problem = self.problem
         self._assemble()
-        blocks = Blocks(
-            matrix=self._block_of_set(),
-            stride=self.size,
-            where=self._where,
-            rows=self._group[None],  # not asked for
-            sizes=self._count,
-            z=self._narrow[:1],
-            v=self._narrow[1],
-            lower=self._narrow[2],
-            upper=self._narrow[3],
-            diagonal=self._narrow[4],
-            group=self._group,
-            gather=False,
-        )
+        self._fill_block()
         launch_descent(
-            blocks, self._narrow[0], self._steps, self._gaps,
+            self._blocks, self._narrow[:1], self._steps, self._gaps,
             problem.n_groups, self.tol, self.share, self._floor, most_steps,
         )  # fmt: skip
         adopt[(self.size // _ENTRIES,)](
@@ -179,7 +183,7 @@ class FusedStep:
         problem, sample_of = self.problem, self.problem.sample_of
         select[(self.programs,)](
             self.f, problem.q, self.z, problem.lower, problem.upper,
-            self._where if sample_of is None else sample_of, problem.group_of,
+            self._nowhere if sample_of is None else sample_of, problem.group_of,
             self._mark, self._middle, self._found, self._report, problem.n_variables,
             P=self.programs, OWNED=self.owned, QUOTA=self.size // (4 * self.programs),
             GROUPS=problem.n_groups, PAIRED=sample_of is not None,
@@ -194,7 +198,7 @@ class FusedStep:
         split = problem.kernel.split if self._fused else rows
         assemble[(self.size // _ENTRIES,)](
             self._kept, self._found, self._report, self.f, problem.q, self.z, problem.lower,
-            problem.upper, problem.diagonal, self._where if sample_of is None else sample_of,
+            problem.upper, problem.diagonal, self._nowhere if sample_of is None else sample_of,
             problem.group_of, split.high, split.low, split.offset,
             self._set, self._samples, self._middle, self._narrow, self._group,
             rows.high, rows.low, rows.offset,
@@ -202,11 +206,12 @@ class FusedStep:
             GROUPS=problem.n_groups, PAIRED=sample_of is not None, SPLIT=self._fused, num_warps=4,
         )  # fmt: skip
 
-    def _block_of_set(self) -> Tensor:
+    def _fill_block(self) -> None:
         """K between the working set's variables, in float32."""
         kernel = self.problem.kernel
         if not self._fused:
-            return kernel.block(self._samples, self._samples)
+            self._block.copy_(kernel.block(self._samples, self._samples))
+            return
         from lindero.devices.step_loops import gaussian_block
 
         side, width, rows = min(_TILE, self.size), kernel.width, self._rows
@@ -214,7 +219,6 @@ class FusedStep:
             rows.high, rows.low, rows.offset, self._samples, self._block, kernel.factor,
             W=self.size, D=width, BD=min(width, _PIECE), BM=side, BN=side, num_warps=8,
         )  # fmt: skip
-        return self._block
 
     def _carry(self, precise: bool) -> None:
         """f += K(all samples, W) times the change."""
@@ -225,7 +229,7 @@ class FusedStep:
         from lindero.devices.step_loops import add_parts
 
         n = kernel.n_samples
-        sum_parts(kernel.part(0, n), self._rows, self._narrow_change, True, self._parts)
+        sum_parts(self._samples_split, self._rows, self._narrow_change, True, self._parts)
         add_parts[(-(-n // _NUMBERS),)](
             self.f, self._parts, kernel.factor, n, len(self._parts), B=_NUMBERS, num_warps=4
         )

@@ -259,7 +259,7 @@ class DeviceKernel(KernelOperator):
         values = self.values.contiguous()
         shift = torch.zeros(d, device=self.device) if self.shift is None else self.shift
         scale = torch.full((1,), self._scale, dtype=torch.float64, device=self.device)
-        piece, height = min(width, _PIECE), 32
+        piece, height = min(width, _PIECE), 16
         with on_card(self.device):
             split_rows[(-(-n // height),)](
                 values, shift.double(), scale, high, low, offset, left, right, n, d,

@@ -33,7 +33,8 @@ def select(
 ):  # fmt: skip
     """ENDS[g, 0, p] = the least v of program p's variables of group g that can rise, ENDS[g, 1, p]
     the largest of those that can fall. FOUND[0, p, :] are those that can rise of least v, measured
-    from MIDDLE[g], FOUND[1, p, :] those that can fall of largest v; none that is marked, none twice."""
+    from MIDDLE[g], FOUND[1, p, :] those that can fall of largest v: none that is
+    marked, none twice."""
     p = tl.program_id(0)
     k = tl.arange(0, OWNED)
     i = _dealt(k, p, P)
@@ -87,7 +88,9 @@ def assemble(
     in float32, v from the middle between the ends of their group; their split rows, if `SPLIT`."""
     at = tl.program_id(0) * R + tl.arange(0, R)
     kept = tl.load(KEPT + at, mask=at < W // 2, other=-1)
-    variable = tl.where(at < W // 2, kept, tl.load(FOUND + at - W // 2, mask=at >= W // 2, other=-1))
+    variable = tl.where(
+        at < W // 2, kept, tl.load(FOUND + at - W // 2, mask=at >= W // 2, other=-1)
+    )
     tl.store(SET + at, variable)
     is_open = variable >= 0
     c = tl.maximum(variable, 0)
@@ -150,8 +153,8 @@ def adopt(
     SET, MOVED, STEPS, Z, LOWER, UPPER, MARK, KEPT, CHANGE, NARROW_CHANGE, REPORT,
     W: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
-    """Z from what it has become in float32, as `block_descent.adopt_moves` says, and the change. The
-    newer half is kept and marked; the other half no longer."""
+    """Z from what it has become in float32, as `block_descent.adopt_moves` says, and the change.
+    The newer half is kept and marked; the other half no longer."""
     at = tl.program_id(0) * R + tl.arange(0, R)
     variable = tl.load(SET + at)
     is_open = variable >= 0

@@ -52,9 +52,11 @@ def working_set_size(n_variables: int) -> int:
 
 
 class DeviceDescent:
-    """The iterate (z, f = K z) of a problem, and what moves it. Both stay where they are in memory."""
+    """The iterate (z, f = K z) of a problem, and what moves it. Both stay where they are."""
 
-    def __init__(self, problem: DeviceProblem, tol: float, z: Tensor, f: Tensor | None = None) -> None:
+    def __init__(
+        self, problem: DeviceProblem, tol: float, z: Tensor, f: Tensor | None = None
+    ) -> None:
         self.problem = problem
         self.tol = tol
         self.z = z.clone()
@@ -127,7 +129,7 @@ class DeviceDescent:
 
     def _verify(self) -> bool:
         """Whether the gap is within tol, whatever f may be off where it was not verified. It is
-        exact where it was; where it is off by too much, or what is not known decides, everywhere."""
+        exact where it was; where it is off by too much, or the unknown decides, everywhere."""
         problem, z = self.problem, self.z
         v = problem.scores(self.f)
         count = min(VERIFIED, problem.n_variables)
@@ -153,7 +155,7 @@ class DeviceDescent:
         if not self.blur <= DRIFT * self.tol or widest > self.tol >= gap:
             self._refresh()
             return False
-        return gap <= self.tol
+        return bool(gap <= self.tol)
 
 
 class PlainStep:
