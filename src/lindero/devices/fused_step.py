@@ -58,8 +58,8 @@ class FusedStep:
             self.programs *= 2
         self.owned = max(256, _next_power(-(-n // self.programs)))
         self._fused = kernel.is_fused
-        self._recorded: Any = None
-        self._recorded_precise = self._warm = False
+        #: The step with single and with precise products; None where it has run once.
+        self._recorded: dict[bool, torch.cuda.CUDAGraph | None] = {}
 
         def room(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
@@ -123,17 +123,17 @@ class FusedStep:
         """One outer step: the steps taken inside, and the gap that is left. Where it `repeats`, as
         it was before but for z and f, it is recorded."""
         with on_card(self.problem.device):
-            if not repeats or not self._warm or self.problem.device.type != "cuda":
+            graph = self._recorded.get(precise)
+            if not repeats or self.problem.device.type != "cuda":
+                self._step(most_steps, precise)
+            elif precise not in self._recorded:
                 # Whatever runs first is compiled, which cannot be recorded.
                 self._step(most_steps, precise)
-                self._warm = True
+                self._recorded[precise] = None
             else:
-                if self._recorded is None or self._recorded_precise != precise:
-                    self._recorded, self._recorded_precise = (
-                        self._record(most_steps, precise),
-                        precise,
-                    )
-                self._recorded.replay()
+                if graph is None:
+                    graph = self._recorded[precise] = self._record(most_steps, precise)
+                graph.replay()
         _, _, gap, taken = self._read()
         return taken, gap
 
