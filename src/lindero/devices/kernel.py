@@ -208,8 +208,8 @@ class DeviceKernel(KernelOperator):
 
     @cached_property
     def is_fused(self) -> bool:
-        """Whether products are made by the loops for the card."""
-        if self.device.type != "cuda" or self.function.name != "rbf" or self.is_delicate:
+        """Whether products are sums of split rows: on CUDA, those of the loops for the card."""
+        if self.function.name != "rbf" or self.is_delicate:
             return False
         return self._scale * math.sqrt(float(self.squares.max())) < _MOST_HALF
 
@@ -356,6 +356,8 @@ def plan_chunks(n_row_tiles: int, n_column_tiles: int, slots: int) -> tuple[int,
 
 def sum_gaussians(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
     """Σ_j k(x_i, s_j) v_j; v is padded as the columns are. Float64 if `exact`, else float32."""
+    if v.device.type != "cuda":
+        return _sum_plainly(rows, columns, v, exact)
     from lindero.devices.loops import gaussian_sums
 
     if exact:
@@ -377,6 +379,21 @@ def sum_gaussians(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -
             num_warps=4 if whole else 8, num_stages=2 if exact else 3,
         )  # fmt: skip
     return out.sum(0) if chunks > 1 else out[0]
+
+
+def _sum_plainly(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
+    """The same in plain torch, of the same halves."""
+    if not exact:
+        assert rows.left is not None and columns.right is not None
+        parts = rows.left[: rows.n].split(max(1, _TILE_NUMBERS // len(v)))
+        return torch.cat([torch.exp2(part.float() @ columns.right.float().T) @ v for part in parts])
+    S, sums = columns.high.double() + columns.low.double(), []
+    for i in range(0, rows.n, max(1, _TILE_NUMBERS // len(v))):
+        part = slice(i, min(rows.n, i + max(1, _TILE_NUMBERS // len(v))))
+        X = rows.high[part].double() + rows.low[part].double()
+        exponents = X @ S.T + rows.offset[part, None] + columns.offset[None]
+        sums.append(torch.exp2(exponents) @ v.double())
+    return torch.cat(sums)
 
 
 _multiprocessors: dict[int, int] = {}
