@@ -18,6 +18,8 @@ off by some 2⁻²² of ‖z‖². Where that is more than a solver can do with,
 from __future__ import annotations
 
 import math
+import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,6 +44,9 @@ _WIDEST_WHOLE, _PIECE = 128, 64
 #: The largest ‖z‖² for which two halves of a number are enough, and the largest |z| they can hold.
 _MOST_EXPONENT, _MOST_HALF = 2.0**13, 2.0**14
 
+#: Rows and columns of a tile of a fused product.
+_TILE = 128
+
 #: Programs that a card runs side by side, for each of its multiprocessors.
 _PROGRAMS = 2
 
@@ -56,6 +61,17 @@ class SplitRows:
     offset: Tensor
     left: Tensor | None = None
     right: Tensor | None = None
+
+
+def runs_loops(device: torch.device) -> bool:
+    """Whether the loops in Triton can be used: on a card, or in Triton's interpreter, which shows
+    on any machine what they do."""
+    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def on_card(device: torch.device) -> AbstractContextManager[Any]:
+    """Loops are launched on the current card, whatever their arrays lie on."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 class DeviceKernel(KernelOperator):
@@ -208,8 +224,8 @@ class DeviceKernel(KernelOperator):
 
     @cached_property
     def is_fused(self) -> bool:
-        """Whether products are sums of split rows: on CUDA, those of the loops for the card."""
-        if self.function.name != "rbf" or self.is_delicate:
+        """Whether products are made by the loops for the card."""
+        if not runs_loops(self.device) or self.function.name != "rbf" or self.is_delicate:
             return False
         return self._scale * math.sqrt(float(self.squares.max())) < _MOST_HALF
 
@@ -238,20 +254,17 @@ class DeviceKernel(KernelOperator):
         high = torch.zeros(padded, width, dtype=torch.float16, device=self.device)
         low, offset = torch.zeros_like(high), torch.zeros(padded, dtype=torch.float32, device=self.device)
         left, right = torch.zeros_like(high), torch.zeros_like(high)
-        for i in range(0, n, 2**19):
-            rows = slice(i, min(n, i + 2**19))
-            z = self._exact(rows) * self._scale
-            h = z.half()
-            rest = (z - h.double()).half()
-            high[rows, :d], low[rows, :d] = h, rest
-            left[rows, :d], right[rows, :d] = h, h
-            q = -0.5 * (h.double() + rest.double()).square().sum(1)
-            offset[rows] = q.float()
-            for k in range(3):
-                part = q.half()
-                left[rows, d + k], right[rows, d + 3 + k] = part, part
-                left[rows, d + 3 + k], right[rows, d + k] = 1.0, 1.0
-                q = q - part.double()
+        from lindero.devices.step_loops import split_rows
+
+        values = self.values.contiguous()
+        shift = torch.zeros(d, device=self.device) if self.shift is None else self.shift
+        scale = torch.full((1,), self._scale, dtype=torch.float64, device=self.device)
+        piece, height = min(width, _PIECE), 16
+        with on_card(self.device):
+            split_rows[(-(-n // height),)](
+                values, shift.double(), scale, high, low, offset, left, right, n, d,
+                D=width, BD=piece, R=height,
+            )  # fmt: skip
         return SplitRows(n, high, low, offset, left, right)
 
     def take(self, columns: Tensor, rough: bool = False) -> SplitRows:
@@ -356,8 +369,16 @@ def plan_chunks(n_row_tiles: int, n_column_tiles: int, slots: int) -> tuple[int,
 
 def sum_gaussians(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
     """Σ_j k(x_i, s_j) v_j; v is padded as the columns are. Float64 if `exact`, else float32."""
-    if v.device.type != "cuda":
+    if not runs_loops(v.device):
         return _sum_plainly(rows, columns, v, exact)
+    parts = sum_parts(rows, columns, v, exact)
+    return parts.sum(0) if len(parts) > 1 else parts[0]
+
+
+def sum_parts(
+    rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool, parts: Tensor | None = None
+) -> Tensor:
+    """The same for each chunk of columns; written to `parts` where they are given."""
     from lindero.devices.loops import gaussian_sums
 
     if exact:
@@ -368,17 +389,25 @@ def sum_gaussians(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -
         arrays = (rows.left, rows.left, rows.left, columns.right, columns.right, columns.right)
         n_columns, width = columns.right.shape
     whole = width <= _WIDEST_WHOLE
-    height = 128
-    slots = _PROGRAMS * _count_multiprocessors(v.device.index or 0)
-    tiles, chunks = plan_chunks(-(-rows.n // height), -(-n_columns // height), slots)
-    out = torch.empty(chunks, rows.n, device=v.device, dtype=torch.float64 if exact else torch.float32)
-    with torch.cuda.device(v.device):
+    height = _TILE
+    tiles, chunks = plan_product(rows.n, n_columns, v.device)
+    out = parts
+    if out is None:
+        number = torch.float64 if exact else torch.float32
+        out = torch.empty(chunks, rows.n, device=v.device, dtype=number)
+    with on_card(v.device):
         gaussian_sums[(-(-rows.n // height), chunks)](
             *arrays, v, out, rows.n, n_columns, tiles * height,
             width, width if whole else _PIECE, height, height, exact,
             num_warps=4 if whole else 8, num_stages=2 if exact else 3,
         )  # fmt: skip
-    return out.sum(0) if chunks > 1 else out[0]
+    return out
+
+
+def plan_product(n_rows: int, n_columns: int, device: torch.device) -> tuple[int, int]:
+    """Column tiles of a program, and chunks of them, of a fused product."""
+    slots = _PROGRAMS * _count_multiprocessors(device)
+    return plan_chunks(-(-n_rows // _TILE), -(-n_columns // _TILE), slots)
 
 
 def _sum_plainly(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
@@ -399,7 +428,10 @@ def _sum_plainly(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) ->
 _multiprocessors: dict[int, int] = {}
 
 
-def _count_multiprocessors(index: int) -> int:
+def _count_multiprocessors(device: torch.device) -> int:
+    if device.type != "cuda":
+        return 1
+    index = device.index or 0
     if index not in _multiprocessors:
         _multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
     return _multiprocessors[index]
