@@ -60,7 +60,13 @@ class SplitRows:
 
 class DeviceKernel(KernelOperator):
     """The kernel of `function` over the rows of a tensor, `factor` times. `shift` moves the origin;
-    the Gaussian kernel puts it into the mean unasked."""
+    the Gaussian kernel puts it into the mean unasked. `whole` and `rows` make a subset: it knows
+    from the whole what that has found out, and solvers of many problems which of these share
+    kernel values."""
+
+    #: Where this is a subset: the kernel it is one of, and its samples there.
+    whole: DeviceKernel | None = None
+    rows: Array | None = None
 
     def __init__(
         self,
@@ -82,6 +88,8 @@ class DeviceKernel(KernelOperator):
     # -- for the judge ------------------------------------------------------------------------
 
     def diagonal(self) -> Array:
+        if self.function.name == "rbf":
+            return np.full(self.n_samples, self.factor)
         return self.diagonal_values().double().cpu().numpy()
 
     def _find_largest(self) -> float:
@@ -90,7 +98,13 @@ class DeviceKernel(KernelOperator):
         return float(self.diagonal_values().abs().max()) if self.n_samples else 0.0
 
     def error(self) -> float:
+        return self._error
+
+    @cached_property
+    def _error(self) -> float:
         """What rounding in float64 does to a value, at the most."""
+        if self.whole is not None:
+            return self.whole._error
         function, longest = self.function, math.sqrt(float(self.squares.max())) if self.n_samples else 0.0
         moved = 0.0 if self.shift is None else float(self.shift.double().norm())
         if function.name == "linear":
@@ -121,8 +135,7 @@ class DeviceKernel(KernelOperator):
         return block
 
     def subset(self, rows: Array) -> DeviceKernel:
-        index = torch.as_tensor(rows, device=self.device)
-        return DeviceKernel(self.values[index], self.function, self.shift, self.factor)
+        return SubsetKernel(self, rows)
 
     def scaled(self, factor: float) -> DeviceKernel:
         """The same kernel, so many times as large."""
@@ -326,6 +339,39 @@ class DeviceKernel(KernelOperator):
             first, last, _ = rows.indices(self.n_samples)
             return slice(first + start, min(last, first + stop))
         return rows[start:stop]
+
+
+class SubsetKernel(DeviceKernel):
+    """The same kernel over some samples of a whole, in any order. Its rows are copied when they are
+    first asked for: where the matrix of the whole is at hand, they never are."""
+
+    def __init__(self, parent: DeviceKernel, rows: Array) -> None:
+        whole = parent.whole or parent
+        self.whole = whole
+        self.rows = np.asarray(rows) if parent.rows is None else parent.rows[rows]
+        self.function = whole.function
+        self.device = whole.device
+        self.factor = whole.factor
+        self.shift = whole.shift
+        self.dtype = whole.dtype
+        self.n_samples, self.n_features = len(self.rows), whole.n_features
+
+    @cached_property
+    def index(self) -> Tensor:
+        """The samples of the whole, on the device."""
+        return torch.as_tensor(self.rows, dtype=torch.int64, device=self.device)
+
+    @cached_property
+    def values(self) -> Tensor:  # type: ignore[override]
+        return self.whole.values[self.index]
+
+    @cached_property
+    def squares(self) -> Tensor:
+        return self.whole.squares[self.index]
+
+    @cached_property
+    def is_delicate(self) -> bool:
+        return self.n_samples > 0 and self.whole.is_delicate
 
 
 _plans: dict[tuple[int, int, int], tuple[int, int]] = {}

@@ -1,19 +1,16 @@
 """Which solver for which problem on a device, and many problems at once.
 
-    up to 8 192 variables        one program of the card each, side by side (`block_descent`)
-    more                         decomposition (`working_set`)
+    one problem                  decomposition (`working_set`)
+    many over few samples        side by side (`many`)
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-
-import numpy as np
-import torch
 
 from lindero.devices.kernel import DeviceKernel
+from lindero.devices.many import solve_all
 from lindero.devices.problem import DeviceProblem
 from lindero.devices.working_set import DeviceDescent
 from lindero.problems.dual_qp import DualQP
@@ -39,3 +36,9 @@ class DeviceSolver(Solver):
         return Solution(
             a, f, bias, status, descent.n_iter, seconds, blur=descent.blur, statistics=counted
         )
+
+    def solve_all(
+        self, problems: Sequence[DualQP], starts: Sequence[Start], limits: Limits
+    ) -> list[Solution]:
+        """The solutions of several problems, side by side where that is possible."""
+        return solve_all(self, problems, starts, limits)
