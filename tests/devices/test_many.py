@@ -9,7 +9,6 @@ torch = pytest.importorskip("torch")
 
 from lindero.devices import side_by_side, tables  # noqa: E402
 from lindero.devices.kernel import DeviceKernel  # noqa: E402
-from lindero.devices.many import ManyProblems  # noqa: E402
 from lindero.devices.solver import DeviceSolver  # noqa: E402
 from lindero.devices.tables import KernelTables, TablePlan  # noqa: E402
 from lindero.kernels.operator import KernelFunction, kernel_operator  # noqa: E402
@@ -114,14 +113,15 @@ def test_a_path_keeps_its_tables():
     X, y = clouds()
     kernel = on_device(X, KernelFunction("rbf", gamma=0.3))
     starts = [None] * 6
-    many = ManyProblems([p.kernel for p in pair_problems(kernel, y)], DeviceSolver(tol=TOL))
+    solver = DeviceSolver(tol=TOL)
+    problems, matrices = pair_problems(kernel, y), []
     for C in (0.1, 1.0, 10.0):
-        problems = pair_problems(kernel, y, C)
-        starts = many.solve(problems, starts, Limits())
-        matrix = many.plan.batches[0].matrix
+        problems = [Margin(C).state(p.kernel, p.s, np.full(len(p.s), C)) for p in problems]
+        starts = solver.solve_all(problems, starts, Limits())
+        matrices.append(solver._kept[0].plan.batches[0].matrix)
         references = pair_problems(kernel_operator(X, kernel.function), y, C)
         require_same(problems, starts, references)
-    assert many.plan.batches[0].matrix is matrix
+    assert matrices[0] is matrices[1] is matrices[2]
 
 
 def test_hard_problems_are_finished_by_the_single_solver(monkeypatch):
@@ -179,10 +179,9 @@ def test_tables_hold_the_values_of_the_kernel():
     assert plan.alone == ()
     [held] = plan.batches
     assert len(held.kernels) == 2
-    samples = held.samples(range(4), 60)
-    for place, part in enumerate(some + other):
-        start = int(held.starts[held.table_of[place]]) // held.stride
-        rows = samples[place, : part.n_samples]
+    for part in some + other:
+        table, rows = held.place_of[part]
+        start = int(held.starts[table]) // held.stride
         found = held.matrix[start + rows[:, None], rows].numpy()
         here = np.arange(30) if part.rows is None else part.rows
         np.testing.assert_allclose(found, exact[np.ix_(here, here)], atol=6e-8)
@@ -206,8 +205,8 @@ def test_moves_are_added_where_samples_are():
     X, y = clouds(60)
     kernel = on_device(X, KernelFunction("rbf", gamma=0.3))
     parts = [kernel.subset(np.arange(10, 50)), kernel.subset(np.arange(0, 60, 2))]
-    held = KernelTables((kernel,), {0: 0, 1: 0}, {k: part.rows for k, part in enumerate(parts)})
-    samples = held.samples([0, 1], 40)
+    held = KernelTables((kernel,), {part: (0, part.rows) for part in parts})
+    samples = held.samples([part.rows for part in parts], 40)
     random = np.random.default_rng(0)
     moved, counts = torch.as_tensor(random.integers(0, 30, (2, 7))), torch.tensor([5, 7])
     moves = torch.as_tensor(random.standard_normal((2, 7)))

@@ -67,6 +67,7 @@ class DeviceKernel(KernelOperator):
     #: Where this is a subset: the kernel it is one of, and its samples there.
     whole: DeviceKernel | None = None
     rows: Array | None = None
+    index: Tensor
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class DeviceKernel(KernelOperator):
         block: Array = self.precise_block(probe.rows, other.rows).cpu().numpy()
         return block
 
-    def subset(self, rows: Array) -> DeviceKernel:
+    def subset(self, rows: Array | Tensor) -> DeviceKernel:
         return SubsetKernel(self, rows)
 
     def scaled(self, factor: float) -> DeviceKernel:
@@ -229,6 +230,13 @@ class DeviceKernel(KernelOperator):
     @property
     def _scale(self) -> float:
         return math.sqrt(2.0 * self.function.gamma * math.log2(math.e))
+
+    def scaled_rows(self, rows: slice | Tensor) -> Tensor:
+        """z = √(2γ log₂e)(x − x̄) in float32."""
+        return self._single[rows] * self._scale
+
+    def scaled_mean(self) -> Tensor:
+        return self._single.mean(0) * self._scale
 
     @property
     def width(self) -> int:
@@ -345,16 +353,23 @@ class SubsetKernel(DeviceKernel):
     """The same kernel over some samples of a whole, in any order. Its rows are copied when they are
     first asked for: where the matrix of the whole is at hand, they never are."""
 
-    def __init__(self, parent: DeviceKernel, rows: Array) -> None:
+    def __init__(self, parent: DeviceKernel, rows: Array | Tensor) -> None:
         whole = parent.whole or parent
         self.whole = whole
-        self.rows = np.asarray(rows) if parent.rows is None else parent.rows[rows]
         self.function = whole.function
         self.device = whole.device
         self.factor = whole.factor
         self.shift = whole.shift
         self.dtype = whole.dtype
-        self.n_samples, self.n_features = len(self.rows), whole.n_features
+        self.n_samples, self.n_features = len(rows), whole.n_features
+        if isinstance(rows, Tensor):
+            self.index = rows if parent.whole is None else parent.index[rows]
+        else:
+            self.rows = rows if parent.rows is None else parent.rows[rows]
+
+    @cached_property
+    def rows(self) -> Array:  # type: ignore[override]
+        return self.index.cpu().numpy()
 
     @cached_property
     def index(self) -> Tensor:

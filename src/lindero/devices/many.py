@@ -14,6 +14,7 @@ from dataclasses import replace
 from lindero.devices.kernel import DeviceKernel
 from lindero.devices.side_by_side import MOST_WHOLE, Found, ManyDescents
 from lindero.devices.tables import KernelTables, TablePlan
+from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.solution import (
     LEAST_KERNEL,
@@ -30,58 +31,59 @@ _LEAST_WIDTH = 1024
 
 
 class ManyProblems:
-    """Solves problems over these kernels, by `solver` where it is one of them alone."""
+    """Solves problems over any of these kernels, by `solver` where it is one of them alone."""
 
-    def __init__(self, kernels: Sequence[DeviceKernel], solver: Solver) -> None:
+    def __init__(self, kernels: Sequence[KernelOperator], solver: Solver) -> None:
         self.solver = solver
-        self.plan = TablePlan.of(kernels)
+        on_device = [kernel for kernel in kernels if isinstance(kernel, DeviceKernel)]
+        self.plan = TablePlan.of(on_device)
+
+    def covers(self, kernels: Sequence[KernelOperator]) -> bool:
+        known = {*self.plan.alone, *(k for tables in self.plan.batches for k in tables.place_of)}
+        return known.issuperset(kernels)
 
     def solve(
         self, problems: Sequence[DualQP], starts: Sequence[Start], limits: Limits
     ) -> list[Solution]:
-        """The solution of each problem; problem i is one over kernel i."""
-        solver, solved = self.solver, dict[int, Solution]()
-        problems = list(problems)
-        alone = list(self.plan.alone)
+        """The solution of each problem."""
+        solved: dict[int, Solution] = {}
         for tables in self.plan.batches:
-            batch = []
-            for place in tables.places:
-                problem = problems[place]
-                largest = problem.kernel.largest()
-                single = len(problems) == 1 and problem.n_variables > MOST_WHOLE
-                if single or not LEAST_KERNEL <= largest <= MOST_KERNEL:
-                    alone.append(place)
-                    continue
-                problems[place] = problem.within_reach()
-                batch.append(place)
-            solved |= self._solve_batch(tables, batch, problems, starts, limits)
+            batch = {}
+            for number, problem in enumerate(problems):
+                if problem.kernel in tables.place_of and self._suits(problem, len(problems)):
+                    batch[number] = problem.within_reach()
+            solved |= self._solve_batch(tables, batch, starts, limits)
             if len(self.plan.batches) > 1:
-                vars(tables).pop("matrix", None)
-        for place in alone:
-            solved[place] = solver.solve(problems[place], starts[place], limits, place)
-        return [solved[place] for place in range(len(problems))]
+                tables.forget()
+        for number, problem in enumerate(problems):
+            if number not in solved:
+                solved[number] = self.solver.solve(problem, starts[number], limits, number)
+        return [solved[number] for number in range(len(problems))]
+
+    def _suits(self, problem: DualQP, n_problems: int) -> bool:
+        if n_problems == 1 and problem.n_variables > MOST_WHOLE:
+            return False
+        return LEAST_KERNEL <= problem.kernel.largest() <= MOST_KERNEL
 
     def _solve_batch(
         self,
         tables: KernelTables,
-        places: list[int],
-        problems: Sequence[DualQP],
+        problems: dict[int, DualQP],
         starts: Sequence[Start],
         limits: Limits,
     ) -> dict[int, Solution]:
         alike: dict[tuple[int, int], list[int]] = {}
-        for place in places:
-            problem = problems[place]
+        for number, problem in problems.items():
             width = max(_LEAST_WIDTH, 1 << (problem.n_variables - 1).bit_length())
-            alike.setdefault((width, problem.n_groups), []).append(place)
+            alike.setdefault((width, problem.n_groups), []).append(number)
         solved: dict[int, Solution] = {}
-        for some in alike.values():
-            stated = [problems[place] for place in some]
-            begun = [starts[place] for place in some]
+        for numbers in alike.values():
+            stated = [problems[number] for number in numbers]
+            begun = [starts[number] for number in numbers]
             near = [None if start is None else start.a for start in begun]
-            descents = ManyDescents(stated, near, some, some, tables, self.solver.tol)
-            for place, found in zip(some, descents.run(limits), strict=True):
-                solved[place] = self._finish(problems[place], found, limits, place)
+            descents = ManyDescents(stated, near, numbers, tables, self.solver.tol)
+            for number, found in zip(numbers, descents.run(limits), strict=True):
+                solved[number] = self._finish(problems[number], found, limits, number)
         return solved
 
     def _finish(self, problem: DualQP, found: Found, limits: Limits, number: int) -> Solution:
@@ -99,14 +101,3 @@ class ManyProblems:
             seconds=found.seconds + rest.seconds,
             statistics={**counted, **rest.statistics},
         )
-
-
-def solve_all(
-    solver: Solver, problems: Sequence[DualQP], starts: Sequence[Start], limits: Limits
-) -> list[Solution]:
-    """The solutions of problems whose kernels lie on one device."""
-    kernels = []
-    for problem in problems:
-        assert isinstance(problem.kernel, DeviceKernel)
-        kernels.append(problem.kernel)
-    return ManyProblems(kernels, solver).solve(problems, starts, limits)

@@ -74,7 +74,6 @@ class ManyDescents:
         problems: Sequence[DualQP],
         near: Sequence[Array | None],
         numbers: Sequence[int],
-        places: Sequence[int],
         tables: KernelTables,
         tol: float,
     ) -> None:
@@ -83,7 +82,8 @@ class ManyDescents:
         count, self.n_groups = len(problems), problems[0].n_groups
         self.width = max(problem.n_variables for problem in problems)
         n_samples = [problem.kernel.n_samples for problem in problems]
-        self.table_of = np.array([tables.table_of[place] for place in places])
+        places = [tables.place_of[problem.kernel] for problem in problems]
+        self.table_of = np.array([table for table, _ in places])
         starts = [p.start(a) for p, a in zip(problems, near, strict=True)]
         move = self._move
         self.q = move(self._pad([p.q for p in problems]))
@@ -98,7 +98,7 @@ class ManyDescents:
             np.arange(p.n_variables) if p.sample_of is None else p.sample_of for p in problems
         ]
         self.sample_of = move(self._pad(owners).astype(np.int64))
-        self.samples = tables.samples(places, max(n_samples))
+        self.samples = tables.samples([rows for _, rows in places], max(n_samples))
         self.rows = self.samples.gather(1, self.sample_of)
         self.where = tables.starts[move(self.table_of)]
         self.diagonal = tables.diagonal(self.where, self.rows)

@@ -1,44 +1,197 @@
-"""Which solver for which problem on a device, and many problems at once.
+"""Which solver for which problem on a device.
 
-    one problem                  decomposition (`working_set`)
-    many over few samples        side by side (`many`)
+    Newton's method          Gaussian kernels with a bulk (`newton.LEAST_BULK`), thousands of rows
+    decomposition            everything else; where few variables are free near the end, Newton's
+                             method with dense matrices finishes
+    many problems at once    decomposition of all of them side by side (`many`)
+
+What one method does not finish the other goes on with, from the best point of both. The bulk is
+seen at the landmarks, before anything is solved.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from lindero.devices.kernel import DeviceKernel
-from lindero.devices.many import solve_all
+from lindero.devices.many import ManyProblems
+from lindero.devices.newton import (
+    LEAST_BULK,
+    MOST_DENSE,
+    Newton,
+    SampleProblem,
+    choose_landmarks,
+    compute_gap,
+    fold,
+    unfold,
+)
+from lindero.devices.preconditioner import Landmarks
 from lindero.devices.problem import DeviceProblem
 from lindero.devices.working_set import DeviceDescent
 from lindero.problems.dual_qp import DualQP
-from lindero.solvers.solution import Limits, Solution, Solver, Start
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
+
+#: Rows from which Newton's method pays.
+FEWEST_NEWTON = 4_000
+
+#: Gaps, in units of tol, from which Newton's method may finish what decomposition began: should it
+#: not from the first, it may from the second.
+FINISHED_FROM = (40.0, 8.0, 0.0)
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """Reports steps of Newton's method, and says when to stop."""
+
+    limits: Limits
+    tol: float
+    number: int
+    begun: float
+    before: int = 0
+
+    def __call__(self, steps: int, gap: float) -> bool:
+        seconds = time.perf_counter() - self.begun
+        report = Progress(self.before + steps, gap, self.tol, seconds, self.number)
+        return self.limits.check(report) is not None
 
 
 class DeviceSolver(Solver):
     """Solves any `DualQP` with a bias whose kernel is a `DeviceKernel`, on the device of that."""
+
+    #: "auto", or one of the two methods alone, to compare them.
+    method = "auto"
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         kernel = problem.kernel
         assert isinstance(kernel, DeviceKernel)
         on_device = DeviceProblem(problem, kernel)
-        z = on_device.signed(problem.start(start.a if start else None))
-        descent = DeviceDescent(on_device, self.tol, z)
-        status = descent.run(limits, number, begun)
-        a = problem.snap(problem.s * descent.z.cpu().numpy())
-        a = problem.nearest_feasible(a)
-        f = descent.f.cpu().numpy()
-        bias, seconds = problem.bias(a, f), time.perf_counter() - begun
-        counted = {"outer": descent.outer, "refreshed": descent.refreshed}
-        return Solution(
-            a, f, bias, status, descent.n_iter, seconds, blur=descent.blur, statistics=counted
+        counted: dict[str, Any] = {}
+        folded = fold(on_device) if np.isfinite(problem.u).all() else None
+        n_iter = 0
+        z = f = None
+        if start is None and folded is not None and self._suits_newton(kernel):
+            newton, order = self._run_newton(folded, _Watch(limits, self.tol, number, begun), counted)
+            if newton is not None:
+                n_iter = newton.steps
+                if newton.best is not None:
+                    gap, beta, at_rows = newton.best
+                    back = torch.empty_like(order)
+                    back[order] = torch.arange(len(order), device=order.device)
+                    beta, at_rows = beta[back], at_rows[back]
+                    if gap <= self.tol:
+                        return self._solution(
+                            on_device, unfold(on_device, beta), at_rows, Status.OPTIMAL, n_iter,
+                            begun, newton.blur, counted,
+                        )  # fmt: skip
+                    if gap < 1.0:
+                        z, f = unfold(on_device, beta), at_rows
+                del newton
+        if z is None:
+            z = on_device.signed(problem.start(start.a if start else None))
+            f = None
+        descent = DeviceDescent(on_device, self.tol, z, f)
+        turns = iter(FINISHED_FROM if folded is not None and self.method == "auto" else (0.0,))
+        while True:
+            until = next(turns) * self.tol
+            status = descent.run(limits.deduct(n_iter), number, begun, until)
+            counted |= {"outer": descent.outer, "refreshed": descent.refreshed}
+            if status is not None:
+                break
+            assert folded is not None
+            finished = self._finish(on_device, folded, descent, limits, number, begun, counted)
+            if finished is not None:
+                return self._solution(
+                    on_device, *finished, Status.OPTIMAL, n_iter + descent.n_iter + counted["finishing"],
+                    begun, counted.pop("blur"), counted,
+                )  # fmt: skip
+        return self._solution(
+            on_device, descent.z, descent.f, status, n_iter + descent.n_iter, begun, descent.blur, counted
         )
 
     def solve_all(
         self, problems: Sequence[DualQP], starts: Sequence[Start], limits: Limits
     ) -> list[Solution]:
-        """The solutions of several problems, side by side where that is possible."""
-        return solve_all(self, problems, starts, limits)
+        """The solutions of several problems, side by side where that is possible. Their kernels'
+        tables are kept for the next call, while it asks for the same kernels."""
+        kernels = [problem.kernel for problem in problems]
+        kept = self._kept
+        if not kept or not kept[0].covers(kernels):
+            kept.clear()
+            kept.append(ManyProblems(kernels, self))
+        return kept[0].solve(problems, starts, limits)
+
+    @cached_property
+    def _kept(self) -> list[ManyProblems]:
+        return []
+
+    def _suits_newton(self, kernel: DeviceKernel) -> bool:
+        if self.method != "auto":
+            return self.method == "newton"
+        return kernel.is_fused and kernel.factor == 1.0 and kernel.n_samples >= FEWEST_NEWTON
+
+    def _run_newton(
+        self, folded: SampleProblem, watch: _Watch, counted: dict[str, Any]
+    ) -> tuple[Newton | None, Tensor]:
+        """Newton's method on rows in random order; None where the kernel has no bulk."""
+        n, device = folded.kernel.n_samples, folded.kernel.device
+        generator = torch.Generator(device).manual_seed(0)
+        order = torch.randperm(n, device=device, generator=generator)
+        kernel = folded.kernel.subset(order)
+        landmarks = Landmarks(kernel, choose_landmarks(n))
+        counted["bulk"] = landmarks.bulk
+        if landmarks.bulk < LEAST_BULK and self.method == "auto":
+            return None, order
+        price = None if folded.price is None else folded.price[order]
+        shuffled = SampleProblem(
+            kernel, folded.q[order], folded.lower[order], folded.upper[order], price, folded.delta
+        )
+        newton = Newton(shuffled, self.tol)
+        newton.run_nested(landmarks, watch)
+        counted |= {"newton": newton.steps, "cg": newton.cg_steps}
+        return newton, order
+
+    def _finish(
+        self, problem: DeviceProblem, folded: SampleProblem, descent: DeviceDescent,
+        limits: Limits, number: int, begun: float, counted: dict[str, Any],
+    ) -> tuple[Tensor, Tensor] | None:  # fmt: skip
+        """What Newton's method makes of decomposition's point: a solution, or a better point."""
+        beta = problem.at_samples(descent.z)
+        free = (beta > folded.lower) & (beta < folded.upper)
+        if folded.price is not None:
+            free &= beta != 0.0
+        if int(free.sum()) > MOST_DENSE // 2:
+            return None
+        newton = Newton(folded, self.tol)
+        watch = _Watch(limits, self.tol, number, begun, descent.n_iter)
+        before, _ = compute_gap(folded, beta, descent.f)
+        done = newton.finish(beta, descent.f.clone(), watch)
+        counted["finishing"] = newton.steps
+        assert newton.best is not None
+        gap, beta, f = newton.best
+        if done:
+            counted["blur"] = newton.blur
+            return unfold(problem, beta), f
+        if gap < before:
+            descent.restart(unfold(problem, beta), f)
+        return None
+
+    def _solution(
+        self, problem: DeviceProblem, z: Tensor, f: Tensor, status: Status, n_iter: int,
+        begun: float, blur: float, counted: dict[str, Any],
+    ) -> Solution:  # fmt: skip
+        host = problem.host
+        a = host.snap(host.s * z.cpu().numpy())
+        feasible = host.nearest_feasible(a)
+        a = a if feasible is None else feasible
+        values = f.cpu().numpy()
+        bias, seconds = host.bias(a, values), time.perf_counter() - begun
+        return Solution(a, values, bias, status, n_iter, seconds, blur=blur, statistics=counted)

@@ -20,13 +20,14 @@ import torch
 from torch import Tensor
 
 from lindero.devices.kernel import DeviceKernel
+from lindero.kernels.operator import KernelOperator
 from lindero.runtime.arrays import Array
 
 #: The share of the free memory that tables take, and what is free where nobody can say.
 _SHARE, _FREE_ELSEWHERE = 0.4, 2**31
 
 #: Samples of a shared table, and of one that a single problem has, at the most.
-MOST_SHARED, MOST_OWN = 65_536, 8192
+MOST_SHARED, MOST_OWN = 65_536, 16_384
 
 #: Numbers in double precision that are computed at once.
 _TILE_NUMBERS = 2**26
@@ -34,20 +35,16 @@ _TILE_NUMBERS = 2**26
 
 @dataclass(frozen=True)
 class KernelTables:
-    """The tables of some kernels: `table_of` says which of `kernels` stands for which place, and
-    `rows` which samples of it. The matrix is computed when it is first asked for."""
+    """The tables of `kernels`. `place_of` says of each kernel that takes its values from there in
+    which table, and which rows of that are its samples. The matrix is computed when it is first
+    asked for."""
 
     kernels: tuple[DeviceKernel, ...]
-    table_of: dict[int, int]
-    rows: dict[int, Array]
+    place_of: dict[KernelOperator, tuple[int, Array]]
 
     @property
     def device(self) -> torch.device:
         return self.kernels[0].device
-
-    @property
-    def places(self) -> list[int]:
-        return list(self.table_of)
 
     @cached_property
     def stride(self) -> int:
@@ -71,11 +68,15 @@ class KernelTables:
             start += n
         return matrix
 
-    def samples(self, places: Sequence[int], width: int) -> Tensor:
-        """The row of each sample of these places in its table, padded with zeros."""
-        padded = np.zeros((len(places), width), dtype=np.int64)
-        for row, place in zip(padded, places, strict=True):
-            row[: len(self.rows[place])] = self.rows[place]
+    def forget(self) -> None:
+        """Free the memory of the matrix until it is asked for again."""
+        vars(self).pop("matrix", None)
+
+    def samples(self, rows: Sequence[Array], width: int) -> Tensor:
+        """Rows of tables, padded with zeros."""
+        padded = np.zeros((len(rows), width), dtype=np.int64)
+        for row, known in zip(padded, rows, strict=True):
+            row[: len(known)] = known
         return torch.as_tensor(padded, device=self.device)
 
     def diagonal(self, where: Tensor, rows: Tensor) -> Tensor:
@@ -123,43 +124,47 @@ def fill_table(kernel: DeviceKernel, table: Tensor) -> None:
 
 
 @dataclass(frozen=True)
+class _Table:
+    """A table that is wanted, and the kernels that take their values from it."""
+
+    kernel: DeviceKernel
+    rows: dict[DeviceKernel, Array]
+
+
+@dataclass(frozen=True)
 class TablePlan:
-    """How the kernels of many problems are taken: some `batches` one after the other, and places
+    """How the kernels of many problems are taken: some `batches` one after the other, and those
     that are left `alone`."""
 
     batches: tuple[KernelTables, ...]
-    alone: tuple[int, ...]
+    alone: tuple[DeviceKernel, ...]
 
     @classmethod
     def of(cls, kernels: Sequence[DeviceKernel]) -> TablePlan:
+        """`kernels` are those of all problems, some perhaps more than once."""
         if not kernels:
             return cls((), ())
         room = find_room(kernels[0].device)
-        alone: list[int] = []
-        wanted: list[tuple[DeviceKernel, dict[int, Array]]] = []
-        for whole, members in _group(kernels).items():
-            own = {place: kernels[place].n_samples for place in members}
-            union = _join(whole, [kernels[place] for place in members])
+        alone: list[DeviceKernel] = []
+        wanted: list[_Table] = []
+        families: dict[DeviceKernel, list[DeviceKernel]] = {}
+        for kernel in kernels:
+            families.setdefault(kernel.whole or kernel, []).append(kernel)
+        for whole, members in families.items():
+            union = _join(whole, members)
             n = whole.n_samples if union is None else len(union)
-            shares = n * n <= sum(size * size for size in own.values())
+            shares = n * n <= sum(kernel.n_samples**2 for kernel in members)
             if len(members) > 1 and shares and n <= MOST_SHARED and 4 * n * n <= room:
                 table = whole if union is None else whole.subset(union)
-                wanted.append((table, {p: _find(kernels[p], union) for p in members}))
+                wanted.append(_Table(table, {part: _find(part, union) for part in members}))
                 continue
-            for place, size in own.items():
+            for kernel in dict.fromkeys(members):
+                size = kernel.n_samples
                 if size <= MOST_OWN and 4 * size * size <= room:
-                    wanted.append((kernels[place], {place: np.arange(size)}))
+                    wanted.append(_Table(kernel, {kernel: np.arange(size)}))
                 else:
-                    alone.append(place)
+                    alone.append(kernel)
         return cls(tuple(_pack(wanted, room)), tuple(alone))
-
-
-def _group(kernels: Sequence[DeviceKernel]) -> dict[DeviceKernel, list[int]]:
-    """Places by the kernel that they are subsets of."""
-    groups: dict[DeviceKernel, list[int]] = {}
-    for place, kernel in enumerate(kernels):
-        groups.setdefault(kernel.whole or kernel, []).append(place)
-    return groups
 
 
 def _join(whole: DeviceKernel, kernels: Sequence[DeviceKernel]) -> Array | None:
@@ -176,25 +181,22 @@ def _find(kernel: DeviceKernel, union: Array | None) -> Array:
     return rows if union is None else np.searchsorted(union, rows)
 
 
-def _pack(wanted: list[tuple[DeviceKernel, dict[int, Array]]], room: float) -> list[KernelTables]:
+def _pack(wanted: Sequence[_Table], room: float) -> list[KernelTables]:
     """As many tables together as there is room for; those of one size beside each other."""
     batches: list[KernelTables] = []
-    held: list[tuple[DeviceKernel, dict[int, Array]]] = []
+    held: list[_Table] = []
 
     def close() -> None:
-        table_of = {place: t for t, (_, members) in enumerate(held) for place in members}
-        rows = {place: found for _, members in held for place, found in members.items()}
-        batches.append(KernelTables(tuple(kernel for kernel, _ in held), table_of, rows))
+        places = {k: (t, rows) for t, table in enumerate(held) for k, rows in table.rows.items()}
+        batches.append(KernelTables(tuple(table.kernel for table in held), dict(places)))
         held.clear()
 
-    height = 0
-    for kernel, members in sorted(wanted, key=lambda item: -item[0].n_samples):
-        stride = held[0][0].n_samples if held else kernel.n_samples
-        if held and 4 * stride * (height + kernel.n_samples) > room:
+    for table in sorted(wanted, key=lambda table: -table.kernel.n_samples):
+        stride = (held[0] if held else table).kernel.n_samples
+        height = sum(other.kernel.n_samples for other in (*held, table))
+        if held and 4 * stride * height > room:
             close()
-            height = 0
-        held.append((kernel, members))
-        height += kernel.n_samples
+        held.append(table)
     if held:
         close()
     return batches

@@ -75,12 +75,17 @@ class DeviceDescent:
         self._count = torch.full((1,), self.size, dtype=torch.int32, device=device)
         self._recorded: Any = None
 
-    def run(self, limits: Limits, number: int, begun: float) -> Status:
-        """Improve until the gap is within tol, or a limit is reached."""
+    def run(
+        self, limits: Limits, number: int, begun: float, until: float = 0.0
+    ) -> Status | None:
+        """Improve until the gap is within tol, or a limit is reached; None where it is within
+        `until`, as far as is known without verifying it."""
         try:
             self._look()
             while True:
                 gap = float(self._gap)
+                if self.tol < gap <= until:
+                    return None
                 if gap <= self.tol * (1.0 if self._fresh else 0.98):
                     if self._fresh or self._verify():
                         return Status.OPTIMAL
@@ -101,6 +106,12 @@ class DeviceDescent:
         except KeyboardInterrupt:
             limits.interrupt()
             return Status.INTERRUPTED
+
+    def restart(self, z: Tensor, f: Tensor) -> None:
+        """Go on from another point."""
+        self.z.copy_(z)
+        self.f.copy_(f)
+        self._fresh = False
 
     def _stalls(self, gap: float) -> bool:
         self.precise = self.precise or gap > 0.5 * self._least

@@ -1,0 +1,492 @@
+"""Semismooth Newton's method on a device: a handful of steps, each one large linear system.
+
+Each sample has one variable β_i, with a box and, in regression, a price of its size:
+
+    min ½ βᵀKβ + qᵀβ + Σ ε_i |β_i|    s.t.  Σβ = δ,  lower ≤ β ≤ upper,  lower ≤ 0 ≤ upper
+
+With r = −q − Kβ − b and soft(s, ε) = sign(s) max(|s| − ε, 0), the optimum is, for any μ > 0,
+
+    β = clip(soft(β + r/μ, ε/μ), lower, upper)
+
+A step guesses from this which variables are free, F; the others go to their bounds, or to zero, A;
+of the free ones the residual ρ = r − ε sign(β) shall vanish:
+
+    K_FF d_F + db 1 = ρ_F − K_FA d_A,   Σ(β + d) = δ,   β += t d,  b += t db
+
+β may leave its box between steps. t = 1 nearly always; else it is the exact minimum along the step
+of the function whose generalised Newton step this is (convex for μ ≤ the least eigenvalue of K),
+
+    P(β, b) = ½ βᵀGβ + Σ L_i(−q_i − (Gβ)_i − b) + bδ,   G = K − μI,
+    L_i(s) = max {c s − ε_i |c| − μ c²/2 : lower_i ≤ c ≤ upper_i}
+
+When F stops changing the step is exact. Two ways to solve the system:
+
+    conjugate gradients   with rough products, preconditioned (see `preconditioner`): for kernels
+                          with a bulk, on nested problems of n/4^k, …, n/4, n rows, each begun where
+                          the last one ended
+    Cholesky              of K_FF in float64, for few free variables; a small ridge stands for
+                          rounding. Decomposition begins, this ends.
+
+A candidate is β put into its box, its sum put right on the most interior variables, f corrected by
+the columns that moved. It counts when the rows that decide its gap have been done in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lindero.devices.kernel import DeviceKernel
+from lindero.devices.preconditioner import Landmarks, Preconditioner
+from lindero.devices.problem import DeviceProblem
+
+#: Sizes of nested problems: the factor between them, and the least.
+_RATIO, _LEAST_SIZE = 4, 12_500
+
+#: Landmarks for √n, and the most of them.
+_MARKS, _MOST_MARKS = 8.0, 4096
+
+#: μ of the sets in means of the bulk, and μ of P as a share of that.
+_MU_SETS, _MU_MERIT = 1.4, 0.12
+
+#: Residuals that conjugate gradients go to: at a size's first step, later, and when near the end.
+_FIRST_SHARE, _SHARE, _LAST_SHARE, _NEAR = 0.2, 0.05, 2e-5, 0.02
+_MOST_CG = 100
+
+#: Steps at the last size, and at others, which end when so few variables would still change.
+_MOST_STEPS, _COARSE_STEPS, _COARSE_CHANGE = 30, 8, 0.1
+
+#: Rows that decide a gap, and interior variables that take up a sum.
+_DECIDING = 1024
+_INTERIOR = 2048
+
+#: Free variables whose matrix is made and factored, and its ridge, in kernel values.
+MOST_DENSE, _RIDGE = 8192, 1e-5
+
+#: Steps of a finish, how many of them may gain nothing, and the least μ of its sets.
+_MOST_FINISHING, _MOST_IDLE, _FLAT_MU = 16, 6, 4.0
+
+#: The bulk below which a kernel is taken to have none.
+LEAST_BULK = 0.05
+
+
+@dataclass
+class SampleProblem:
+    """The problem with one variable a sample, in a random order of its own."""
+
+    kernel: DeviceKernel
+    q: Tensor
+    lower: Tensor
+    upper: Tensor
+    price: Tensor | None
+    delta: float
+
+    def part(self, n: int) -> SampleProblem:
+        """Over the first n samples."""
+        price = None if self.price is None else self.price[:n]
+        return SampleProblem(self.kernel, self.q[:n], self.lower[:n], self.upper[:n], price, self.delta)
+
+
+def fold(problem: DeviceProblem) -> SampleProblem | None:
+    """A problem with one variable a sample; None of one that has another form."""
+    if problem.n_groups > 1:
+        return None
+    delta = float(problem.host.delta)
+    if problem.sample_of is None:
+        return SampleProblem(problem.kernel, problem.q, problem.lower, problem.upper, None, delta)
+    n = problem.kernel.n_samples
+    if problem.n_variables != 2 * n:
+        return None
+    up, down = problem.q[:n], problem.q[n:]
+    return SampleProblem(
+        problem.kernel, 0.5 * (up + down), problem.lower[n:], problem.upper[:n], 0.5 * (up - down), delta
+    )
+
+
+def unfold(problem: DeviceProblem, beta: Tensor) -> Tensor:
+    """The signed variables of a problem."""
+    if problem.sample_of is None:
+        return beta
+    return torch.cat([beta.clamp(min=0.0), beta.clamp(max=0.0)])
+
+
+# -- pieces of a step -----------------------------------------------------------------------------
+
+
+def soften(s: Tensor, price: Tensor | None, mu: float) -> Tensor:
+    """soft(s, ε/μ)."""
+    if price is None:
+        return s
+    return s.sign() * (s.abs() - price / mu).clamp(min=0.0)
+
+
+def find_ends(problem: SampleProblem, beta: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """What rising variables gain at most, and falling ones cost at least; g = −q − Kβ. Their
+    difference is the KKT gap."""
+    rises, falls = beta < problem.upper, beta > problem.lower
+    if problem.price is None:
+        up, down = g, g
+    else:
+        up = torch.where(beta >= 0.0, g - problem.price, g + problem.price)
+        down = torch.where(beta > 0.0, g - problem.price, g + problem.price)
+    return torch.where(rises, up, -torch.inf), torch.where(falls, down, torch.inf)
+
+
+def compute_gap(problem: SampleProblem, beta: Tensor, f: Tensor) -> tuple[float, float]:
+    """The KKT gap, and the bias in its middle."""
+    rising, falling = find_ends(problem, beta, -problem.q - f)
+    most, least = torch.stack([rising.amax(), falling.amin()]).tolist()
+    return most - least, 0.5 * (most + least)
+
+
+@dataclass
+class Sets:
+    """What (*) makes of a point: residuals ρ, the free variables, moves of the others."""
+
+    residual: Tensor
+    free: Tensor
+    index: Tensor
+    move: Tensor
+    target: Tensor
+    natural: float
+
+
+class Newton:
+    """Point (u, f = K u, b) of a problem, and steps on it. `candidate` is the best point in the box
+    seen so far, its f and its gap."""
+
+    def __init__(self, problem: SampleProblem, tol: float) -> None:
+        self.whole = problem
+        self.problem = problem
+        self.tol = tol
+        device = problem.kernel.device
+        self.u = torch.zeros(0, dtype=torch.float64, device=device)
+        self.f = torch.zeros(0, dtype=torch.float64, device=device)
+        self.b = torch.zeros((), dtype=torch.float64, device=device)
+        self.steps = self.cg_steps = 0
+        self.best: tuple[float, Tensor, Tensor] | None = None
+        self.blur = 0.0
+        self._graphs: dict[str, Any] | None = None
+        if device.type == "cuda":
+            self._graphs = {
+                "stream": torch.cuda.Stream(device), "pool": torch.cuda.graph_pool_handle(), "kept": []
+            }
+
+    # -- nested sizes, conjugate gradients ------------------------------------------------------
+
+    def run_nested(self, landmarks: Landmarks, watch: Any) -> bool:
+        """From nothing; whether the gap came within tol. `watch` is called with each step's count
+        and gap, and returns whether to stop."""
+        n = self.whole.kernel.n_samples
+        mu = max(1e-3, _MU_SETS * landmarks.bulk)
+        sizes = [n]
+        while sizes[0] > 3 * _LEAST_SIZE:
+            sizes.insert(0, max(_LEAST_SIZE, sizes[0] // _RATIO))
+        for size in sizes:
+            self._extend(size)
+            if size <= 32_768:
+                landmarks.fill(size)
+            if not self._run_size(size, size == n, landmarks, mu, watch):
+                return False
+        return self.best is not None and self.best[0] <= self.tol
+
+    def _extend(self, size: int) -> None:
+        """Go on with more rows, their variables zero."""
+        old, kernel = len(self.u), self.whole.kernel
+        self.problem = self.whole.part(size)
+        new = torch.zeros(size - old, dtype=torch.float64, device=self.u.device)
+        values = new
+        if old:
+            support = self.u.nonzero().squeeze(1)
+            values = kernel.product(slice(old, size), support, self.u[support])
+        self.f, self.u = torch.cat([self.f, values]), torch.cat([self.u, new])
+
+    def _run_size(self, size: int, last: bool, landmarks: Landmarks, mu: float, watch: Any) -> bool:
+        problem, kernel = self.problem, self.whole.kernel
+        begin, fresh = self.steps == 0, False
+        preconditioner: Preconditioner | None = None
+        most = _MOST_STEPS if last else _COARSE_STEPS
+        for step in range(most):
+            sets = self._classify(mu, begin and step == 0)
+            count = len(sets.index)
+            if count < 2:
+                return False
+            if preconditioner is None:
+                wide = min(landmarks.m, _round_up(_MARKS * math.sqrt(0.6 * count)),
+                           max(256, count // 512 * 256))  # fmt: skip
+                preconditioner = Preconditioner(landmarks, size, wide)
+            preconditioner.build(sets.free, sets.index)
+            missing = problem.delta - float((self.u + sets.move).sum())
+            d = sets.move
+            d[sets.index] = missing * preconditioner.along.double()
+            right = sets.residual[sets.index].float()
+            moved = d.nonzero().squeeze(1)
+            rows = kernel.take(sets.index, rough=True)
+            if len(moved):
+                right = right - kernel.fused(rows, kernel.take(moved, rough=True), d[moved].float(), False)
+            rms = float((right - right.mean()).square().mean().sqrt())
+            near = last and sets.natural < _NEAR
+            share = _SHARE if step else _FIRST_SHARE
+            # The first system of all is kernel ridge regression.
+            ridge = 1.0 / self._typical_bound() if begin and step == 0 else 0.0
+            goal = _LAST_SHARE * rms if near else share * sets.natural
+            x, used = self._conjugate_gradients(rows, preconditioner, right, ridge, goal)
+            if x is None:
+                return False
+            self.cg_steps += used
+            d[sets.index] += x.double()
+            moved = d.nonzero().squeeze(1)
+            v = kernel.product(slice(0, size), moved, d[moved])
+            searched = (not begin or step > 0) and sets.natural > 5 * self.tol
+            outside = self._move(sets, d, v, _MU_MERIT * mu, searched)
+            self.steps += 1
+            if last and step and not fresh and sets.natural < 0.2:
+                # Rounding of the large early steps goes.
+                fresh = True
+                support = self.u.nonzero().squeeze(1)
+                self.f = kernel.product(slice(0, size), support, self.u[support])
+            gap = math.inf
+            if last:
+                gap = self._try_candidate(outside, count)
+                if gap <= self.tol:
+                    return True
+            elif outside < _COARSE_CHANGE * count:
+                return True
+            if not math.isfinite(sets.natural) or watch(self.steps, gap):
+                return False
+        return not last
+
+    def _typical_bound(self) -> float:
+        return float((self.problem.upper - self.problem.lower).mean())
+
+    def _classify(self, mu: float, all_free: bool) -> Sets:
+        problem, u = self.problem, self.u
+        r = -problem.q - self.f - self.b
+        inner = soften(u + r / mu, problem.price, mu)
+        target = torch.maximum(torch.minimum(inner, problem.upper), problem.lower)
+        free = (inner > problem.lower) & (inner < problem.upper)
+        residual = r
+        if problem.price is not None:
+            free &= inner != 0.0
+            residual = r - problem.price * target.sign()
+        if all_free:
+            free = torch.ones_like(free)
+        natural = torch.where(free, residual, mu * (u - target))
+        index = free.nonzero().squeeze(1)
+        move = torch.where(free, 0.0, target - u)
+        size = float((natural.square().sum() / max(1, len(index))).sqrt())
+        return Sets(residual, free, index, move, target, size)
+
+    def _move(self, sets: Sets, d: Tensor, v: Tensor, mu: float, searched: bool) -> int:
+        """Go along d, v = K d; how many variables are outside their box or at the wrong bound."""
+        problem, u = self.problem, self.u
+        change = sets.residual - v
+        db = change[sets.index].mean()
+        t = 1.0
+        if searched:
+            t = self._find_length(d, v, db, mu)
+        u = u + t * d
+        snapped = 1e-7 * (problem.upper - problem.lower)
+        u = torch.where((u - problem.lower).abs() < snapped, problem.lower, u)
+        u = torch.where((u - problem.upper).abs() < snapped, problem.upper, u)
+        self.u, self.f, self.b = u, self.f + t * v, self.b + t * db
+        r = -problem.q - self.f - self.b
+        out = (u < problem.lower) | (u > problem.upper)
+        price = 0.0 if problem.price is None else problem.price
+        wrong = ((u <= problem.lower) & (r > -price)) | ((u >= problem.upper) & (r < price))
+        if problem.price is None:
+            return int((out | wrong).sum())
+        wrong |= (u == 0.0) & (r.abs() > problem.price)
+        turned = (sets.target.sign() * u < 0.0) & sets.free
+        return int((out | wrong | turned).sum())
+
+    def _find_length(self, d: Tensor, v: Tensor, db: Tensor, mu: float) -> float:
+        """Where P is least along a step, if that is well before its end; by two grids of points."""
+        problem, u = self.problem, self.u
+        bent = v - mu * d
+        a = bent + db
+        s = u + (-problem.q - self.f - self.b) / mu
+        first, second, rest = bent @ u + db * problem.delta, bent @ d, a / mu
+
+        def slope(lengths: Tensor) -> Tensor:
+            out = torch.empty_like(lengths)
+            for k, length in enumerate(lengths):
+                c = soften(s - length * rest, problem.price, mu)
+                c = torch.maximum(torch.minimum(c, problem.upper), problem.lower)
+                out[k] = first + length * second - c @ a
+            return out
+
+        ends = slope(torch.tensor([0.0, 1.0], dtype=torch.float64, device=u.device)).tolist()
+        if not (ends[0] < 0.0 and ends[1] > -0.3 * ends[0]):
+            return 1.0
+        low, high = 0.0, 1.0
+        for _ in range(2):
+            grid = torch.linspace(low, high, 17, dtype=torch.float64, device=u.device)
+            slopes = slope(grid).tolist()
+            k = next((i for i in range(1, 17) if slopes[i] >= 0.0), 16)
+            step = (high - low) / 16
+            share = -slopes[k - 1] / max(slopes[k] - slopes[k - 1], 1e-300)
+            low, high = low + (k - 1) * step, low + k * step
+        return min(1.0, max(1e-3, low + min(1.0, max(0.0, share)) * (high - low)))
+
+    def _try_candidate(self, outside: int, n_free: int) -> float:
+        """The gap of the point put into the box; kept if it is the best so far."""
+        problem, kernel, u = self.problem, self.whole.kernel, self.u
+        beta, f = torch.maximum(torch.minimum(u, problem.upper), problem.lower), self.f
+        widths = (problem.upper - problem.lower).clamp(max=1e300)
+        far = float(((beta - u).abs() / widths.clamp(min=1e-300)).max())
+        if outside and (far > 0.05 or outside > 0.1 * n_free):
+            return math.inf
+        beta = self._balance(beta)
+        change = beta - u
+        moved = change.nonzero().squeeze(1)
+        if len(moved):
+            f = f + kernel.product(slice(0, len(u)), moved, change[moved])
+        gap, _ = compute_gap(problem, beta, f)
+        if gap <= 0.9 * self.tol:
+            f, gap = self._verify(beta, f)
+        if self.best is None or gap < self.best[0]:
+            self.best = gap, beta, f
+        return gap
+
+    def _balance(self, beta: Tensor) -> Tensor:
+        """Its sum put right on the most interior variables."""
+        problem = self.problem
+        room = torch.minimum(beta - problem.lower, problem.upper - beta)
+        if problem.price is not None:
+            room = torch.minimum(room, beta.abs())
+        count = min(_INTERIOR, max(1, int((room > 0.0).sum()) // 2))
+        inner = torch.topk(room, count).indices
+        shift = (beta.sum() - problem.delta) / count
+        moved = beta.index_add(0, inner, (-shift).expand(count))
+        return torch.maximum(torch.minimum(moved, problem.upper), problem.lower)
+
+    def _verify(self, beta: Tensor, f: Tensor) -> tuple[Tensor, float]:
+        """f with the rows that decide the gap, and some in between, done in float64; the gap."""
+        problem, kernel, n = self.problem, self.whole.kernel, len(beta)
+        rising, falling = find_ends(problem, beta, -problem.q - f)
+        count = min(n, _DECIDING)
+        spread = torch.arange(0, n, max(1, n // count), device=beta.device)
+        rows = torch.cat([
+            torch.topk(rising, count).indices, torch.topk(falling, count, largest=False).indices, spread
+        ])  # fmt: skip
+        support = beta.nonzero().squeeze(1)
+        exact = kernel.precise_product(rows, support, beta[support])
+        self.blur = float((exact - f[rows])[2 * count :].abs().max())
+        f = f.index_copy(0, rows, exact)
+        return f, compute_gap(problem, beta, f)[0]
+
+    def _conjugate_gradients(
+        self, rows: Any, preconditioner: Preconditioner, right: Tensor, ridge: float, goal: float
+    ) -> tuple[Tensor | None, int]:
+        """(K_FF + ridge I) x = right + constant, Σx = 0. An iteration is a dozen small kernels,
+        recorded and played as one."""
+        kernel, n, device = self.whole.kernel, len(right), right.device
+        x, stats = torch.zeros(n, device=device), torch.zeros(2, device=device)
+        r = right.clone()
+        p = preconditioner.apply(r).clone()
+        rz = (r @ p).clone()
+
+        def iterate() -> None:
+            q = kernel.fused(rows, rows, p, False)
+            if ridge:
+                q = q + ridge * p
+            a = rz / (p @ q)
+            x.addcmul_(p, a)
+            r.addcmul_(q, a, value=-1)
+            z = preconditioner.apply(r)
+            new = r @ z
+            torch.addcmul(z, p, new / rz, out=p)
+            rz.copy_(new)
+            centred = r - r.mean()
+            torch.stack([centred.abs().max(), centred.square().mean().sqrt()], out=stats)
+
+        play = iterate
+        if self._graphs is not None:
+            iterate()
+            graph, here = torch.cuda.CUDAGraph(), torch.cuda.current_stream(device)
+            self._graphs["stream"].wait_stream(here)
+            with torch.cuda.stream(self._graphs["stream"]):
+                graph.capture_begin(pool=self._graphs["pool"])
+                iterate()
+                graph.capture_end()
+            here.wait_stream(self._graphs["stream"])
+            self._graphs["kept"].append(graph)
+            play = graph.replay
+        used, seen = 0, list[float]()
+        while True:
+            for _ in range(3):
+                play()
+            used += 3
+            worst, rms = stats.tolist()
+            seen.append(rms)
+            if not math.isfinite(rms):
+                return None, used
+            slow = len(seen) > 4 and rms > 0.6 * seen[-4]
+            if worst < 0.2 * self.tol or rms < goal or used >= _MOST_CG or slow:
+                return x, used
+
+    # -- few free variables, Cholesky ------------------------------------------------------------
+
+    def finish(self, beta: Tensor, f: Tensor, watch: Any) -> bool:
+        """From a point in the box that is nearly optimal; whether the gap came within tol. Which
+        variables are free is read from signs alone: μ is as large as can be."""
+        problem, kernel = self.whole, self.whole.kernel
+        self.problem, self.u, self.f = problem, beta, f
+        gap, middle = compute_gap(problem, beta, f)
+        self.b = torch.tensor(middle, dtype=torch.float64, device=beta.device)
+        self.best = gap, beta, f
+        widths = problem.upper - problem.lower
+        mu = max(_FLAT_MU, 32.0 * gap / float(torch.where(widths > 0, widths, torch.inf).amin()))
+        least, idle = gap, 0
+        for _ in range(_MOST_FINISHING):
+            sets = self._classify(mu, False)
+            count = len(sets.index)
+            if count < 2 or count > MOST_DENSE:
+                return False
+            d = self._solve_densely(sets)
+            if d is None:
+                return False
+            moved = d.nonzero().squeeze(1)
+            v = kernel.product(None, moved, d[moved])
+            self._move(sets, d, v, mu, False)
+            self.steps += 1
+            gap = self._try_candidate(0, count)
+            if gap <= self.tol:
+                return True
+            idle = 0 if gap < 0.7 * least else idle + 1
+            least = min(least, gap)
+            if idle >= _MOST_IDLE or watch(self.steps, gap):
+                return False
+        return False
+
+    def _solve_densely(self, sets: Sets) -> Tensor | None:
+        """The step of all variables; None where K_FF is not positive definite."""
+        problem, kernel, d = self.problem, self.whole.kernel, sets.move
+        moved = d.nonzero().squeeze(1)
+        right = sets.residual[sets.index]
+        if len(moved):
+            right = right - kernel.product(sets.index, moved, d[moved])
+        matrix = kernel.block(sets.index, sets.index).double()
+        matrix.diagonal().add_(_RIDGE * kernel.largest())
+        root, failed = torch.linalg.cholesky_ex(matrix)
+        if int(failed):
+            return None
+        solved = torch.cholesky_solve(torch.stack([right, torch.ones_like(right)], 1), root)
+        missing = problem.delta - (self.u + d).sum()
+        db = (solved[:, 0].sum() - missing) / solved[:, 1].sum()
+        d[sets.index] = solved[:, 0] - db * solved[:, 1]
+        return d
+
+
+def choose_landmarks(n: int) -> int:
+    """How many of n rows."""
+    return max(2, min(_MOST_MARKS, _round_up(0.55 * _MARKS * math.sqrt(n)), n // 512 * 256))
+
+
+def _round_up(value: float) -> int:
+    return 256 * max(1, math.ceil(value / 256))
