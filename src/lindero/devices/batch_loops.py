@@ -22,11 +22,13 @@ def add_moves(
     matrix = K + tl.load(WHERE + p)
     count = tl.load(COUNTS + p)
     acc = tl.zeros([BLOCK], dtype=tl.float64)
-    for start in range(0, count, DEPTH):
+    start = 0
+    while start < count:
         w = start + tl.arange(0, DEPTH)
         row = tl.load(MOVED + p * n_moved + w, mask=w < count, other=0).to(tl.int64)
         move = tl.load(MOVES + p * n_moved + w, mask=w < count, other=0.0)
         k = tl.load(matrix + row[:, None] * stride + columns[None, :], mask=ok[None, :], other=0.0)
         acc += tl.sum(move[:, None] * k.to(tl.float64), 0)
+        start += DEPTH
     here = F + p * width + i
     tl.store(here, tl.load(here, mask=ok, other=0.0) + acc, mask=ok)
