@@ -202,7 +202,7 @@ def test_tables_come_one_after_the_other_where_memory_is_short(monkeypatch):
 
 
 def test_moves_are_added_where_samples_are():
-    X, y = clouds(60)
+    X, _ = clouds(60)
     kernel = on_device(X, KernelFunction("rbf", gamma=0.3))
     parts = [kernel.subset(np.arange(10, 50)), kernel.subset(np.arange(0, 60, 2))]
     held = KernelTables((kernel,), {part: (0, part.rows) for part in parts})

@@ -206,6 +206,13 @@ class DeviceKernel(KernelOperator):
         values = self._apply(products, self.squares[rows], self.squares[columns])
         return values if self.factor == 1.0 else values.mul_(self.factor)
 
+    def block_of(self, other: DeviceKernel, columns: slice) -> Tensor:
+        """Kernel values in float64 between all rows of another set, with the same origin, and some
+        samples of this one."""
+        products = other._exact(slice(None)) @ self._exact(columns).T
+        values = self._apply(products, other.squares, self.squares[columns])
+        return values if self.factor == 1.0 else values.mul_(self.factor)
+
     # -- products -----------------------------------------------------------------------------
 
     @cached_property
