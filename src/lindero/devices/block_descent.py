@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lindero.devices.kernel import on_card
+
 #: The largest problem that a program holds, and the curvature below which a pair counts as flat, as
 #: a share of the largest kernel value.
 MOST_IN_BLOCK = 8192
@@ -46,8 +48,7 @@ def descend_blocks(
     blocks: Blocks, n_groups: int, tol: float, share: float, floor: float, most: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """z at the end, the steps taken and the gap left of each problem."""
-    count, width = blocks.z.shape
-    device = blocks.z.device
+    count, device = len(blocks.z), blocks.z.device
     z = blocks.z.clone()
     steps = torch.zeros(count, dtype=torch.int32, device=device)
     gaps = torch.zeros(count, dtype=torch.float32, device=device)
@@ -55,24 +56,36 @@ def descend_blocks(
         for p in range(count):
             steps[p], gaps[p] = descend_plainly(blocks, p, z[p], n_groups, tol, share, floor, most)
         return z, steps, gaps
+    launch_descent(blocks, z, steps, gaps, n_groups, tol, share, floor, most)
+    return z, steps, gaps
+
+
+def launch_descent(
+    blocks: Blocks, z: Tensor, steps: Tensor, gaps: Tensor,
+    n_groups: int, tol: float, share: float, floor: float, most: int,
+) -> None:  # fmt: skip
+    """The loop for the card: z, steps and gaps are changed in place."""
     import triton
 
     from lindero.devices.loops import descend
 
+    count, width = blocks.z.shape
     held = max(64, triton.next_power_of_2(width))
-    with torch.cuda.device(device):
+    with on_card(z.device):
         descend[(count,)](
             blocks.matrix, blocks.where, blocks.rows, z, blocks.v, blocks.lower, blocks.upper,
             blocks.diagonal, blocks.group, steps, gaps, blocks.sizes,
             blocks.stride, width, most, tol, share, floor,
-            W=held, GROUPS=n_groups, GATHER=blocks.gather, num_warps=choose_warps(held),
+            W=held, GROUPS=n_groups, GATHER=blocks.gather,
+            num_warps=choose_warps(held, blocks.gather),
         )  # fmt: skip
-    return z, steps, gaps
 
 
-def choose_warps(held: int) -> int:
-    """Few warps agree sooner; more of them hold more variables."""
-    return 4 if held <= 1024 else 8 if held <= 2048 else 16
+def choose_warps(held: int, gather: bool) -> int:
+    """Few warps agree sooner; more of them hold more variables, and wait for scattered ones."""
+    if held <= 512:
+        return 4
+    return 16 if held > (2048 if gather else 4096) else 8
 
 
 def descend_plainly(

@@ -18,6 +18,8 @@ off by some 2⁻²² of ‖z‖². Where that is more than a solver can do with,
 from __future__ import annotations
 
 import math
+import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,6 +44,9 @@ _WIDEST_WHOLE, _PIECE = 128, 64
 #: The largest ‖z‖² for which two halves of a number are enough, and the largest |z| they can hold.
 _MOST_EXPONENT, _MOST_HALF = 2.0**13, 2.0**14
 
+#: Rows and columns of a tile of a fused product.
+TILE = 128
+
 #: Programs that a card runs side by side, for each of its multiprocessors.
 _PROGRAMS = 2
 
@@ -56,6 +61,17 @@ class SplitRows:
     offset: Tensor
     left: Tensor | None = None
     right: Tensor | None = None
+
+
+def runs_loops(device: torch.device) -> bool:
+    """Whether the loops in Triton can be used: on a card, or in Triton's interpreter, which shows
+    on any machine what they do."""
+    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def on_card(device: torch.device) -> AbstractContextManager[Any]:
+    """Loops are launched on the current card, whatever their arrays lie on."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 class DeviceKernel(KernelOperator):
@@ -99,13 +115,7 @@ class DeviceKernel(KernelOperator):
         return float(self.diagonal_values().abs().max()) if self.n_samples else 0.0
 
     def error(self) -> float:
-        return self._error
-
-    @cached_property
-    def _error(self) -> float:
         """What rounding in float64 does to a value, at the most."""
-        if self.whole is not None:
-            return self.whole._error
         function, longest = self.function, math.sqrt(float(self.squares.max())) if self.n_samples else 0.0
         moved = 0.0 if self.shift is None else float(self.shift.double().norm())
         if function.name == "linear":
@@ -206,11 +216,11 @@ class DeviceKernel(KernelOperator):
         values = self._apply(products, self.squares[rows], self.squares[columns])
         return values if self.factor == 1.0 else values.mul_(self.factor)
 
-    def block_of(self, other: DeviceKernel, columns: slice) -> Tensor:
-        """Kernel values in float64 between all rows of another set, with the same origin, and some
+    def block_of(self, other: DeviceKernel, columns: slice, rows: slice = slice(None)) -> Tensor:
+        """Kernel values in float64 between rows of another set, with the same origin, and some
         samples of this one."""
-        products = other._exact(slice(None)) @ self._exact(columns).T
-        values = self._apply(products, other.squares, self.squares[columns])
+        products = other._exact(rows) @ self._exact(columns).T
+        values = self._apply(products, other.squares[rows], self.squares[columns])
         return values if self.factor == 1.0 else values.mul_(self.factor)
 
     # -- products -----------------------------------------------------------------------------
@@ -230,7 +240,7 @@ class DeviceKernel(KernelOperator):
     @cached_property
     def is_fused(self) -> bool:
         """Whether products are made by the loops for the card."""
-        if self.device.type != "cuda" or self.function.name != "rbf" or self.is_delicate:
+        if not runs_loops(self.device) or self.function.name != "rbf" or self.is_delicate:
             return False
         return self._scale * math.sqrt(float(self.squares.max())) < _MOST_HALF
 
@@ -259,20 +269,17 @@ class DeviceKernel(KernelOperator):
         high = torch.zeros(padded, width, dtype=torch.float16, device=self.device)
         low, offset = torch.zeros_like(high), torch.zeros(padded, dtype=torch.float32, device=self.device)
         left, right = torch.zeros_like(high), torch.zeros_like(high)
-        for i in range(0, n, 2**19):
-            rows = slice(i, min(n, i + 2**19))
-            z = self._exact(rows) * self._scale
-            h = z.half()
-            rest = (z - h.double()).half()
-            high[rows, :d], low[rows, :d] = h, rest
-            left[rows, :d], right[rows, :d] = h, h
-            q = -0.5 * (h.double() + rest.double()).square().sum(1)
-            offset[rows] = q.float()
-            for k in range(3):
-                part = q.half()
-                left[rows, d + k], right[rows, d + 3 + k] = part, part
-                left[rows, d + 3 + k], right[rows, d + k] = 1.0, 1.0
-                q = q - part.double()
+        from lindero.devices.step_loops import split_rows
+
+        values = self.values.contiguous()
+        shift = torch.zeros(d, device=self.device) if self.shift is None else self.shift
+        scale = torch.full((1,), self._scale, dtype=torch.float64, device=self.device)
+        piece, height = min(width, _PIECE), 16
+        with on_card(self.device):
+            split_rows[(-(-n // height),)](
+                values, shift.double(), scale, high, low, offset, left, right, n, d,
+                D=width, BD=piece, R=height,
+            )  # fmt: skip
         return SplitRows(n, high, low, offset, left, right)
 
     def take(self, columns: Tensor, rough: bool = False) -> SplitRows:
@@ -360,6 +367,8 @@ class SubsetKernel(DeviceKernel):
     """The same kernel over some samples of a whole, in any order. Its rows are copied when they are
     first asked for: where the matrix of the whole is at hand, they never are."""
 
+    whole: DeviceKernel
+
     def __init__(self, parent: DeviceKernel, rows: Array | Tensor) -> None:
         whole = parent.whole or parent
         self.whole = whole
@@ -391,9 +400,9 @@ class SubsetKernel(DeviceKernel):
     def squares(self) -> Tensor:
         return self.whole.squares[self.index]
 
-    @cached_property
-    def is_delicate(self) -> bool:
-        return self.n_samples > 0 and self.whole.is_delicate
+    @property
+    def largest_square(self) -> float:  # type: ignore[override]
+        return self.whole.largest_square
 
 
 _plans: dict[tuple[int, int, int], tuple[int, int]] = {}
@@ -417,6 +426,16 @@ def plan_chunks(n_row_tiles: int, n_column_tiles: int, slots: int) -> tuple[int,
 
 def sum_gaussians(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
     """Σ_j k(x_i, s_j) v_j; v is padded as the columns are. Float64 if `exact`, else float32."""
+    if not runs_loops(v.device):
+        return _sum_plainly(rows, columns, v, exact)
+    parts = sum_parts(rows, columns, v, exact)
+    return parts.sum(0) if len(parts) > 1 else parts[0]
+
+
+def sum_parts(
+    rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool, parts: Tensor | None = None
+) -> Tensor:
+    """The same for each chunk of columns; written to `parts` where they are given."""
     from lindero.devices.loops import gaussian_sums
 
     if exact:
@@ -427,23 +446,49 @@ def sum_gaussians(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -
         arrays = (rows.left, rows.left, rows.left, columns.right, columns.right, columns.right)
         n_columns, width = columns.right.shape
     whole = width <= _WIDEST_WHOLE
-    height = 128
-    slots = _PROGRAMS * _count_multiprocessors(v.device.index or 0)
-    tiles, chunks = plan_chunks(-(-rows.n // height), -(-n_columns // height), slots)
-    out = torch.empty(chunks, rows.n, device=v.device, dtype=torch.float64 if exact else torch.float32)
-    with torch.cuda.device(v.device):
+    height = TILE
+    tiles, chunks = plan_product(rows.n, n_columns, v.device)
+    out = parts
+    if out is None:
+        number = torch.float64 if exact else torch.float32
+        out = torch.empty(chunks, rows.n, device=v.device, dtype=number)
+    with on_card(v.device):
         gaussian_sums[(-(-rows.n // height), chunks)](
             *arrays, v, out, rows.n, n_columns, tiles * height,
             width, width if whole else _PIECE, height, height, exact,
             num_warps=4 if whole else 8, num_stages=2 if exact else 3,
         )  # fmt: skip
-    return out.sum(0) if chunks > 1 else out[0]
+    return out
+
+
+def plan_product(n_rows: int, n_columns: int, device: torch.device) -> tuple[int, int]:
+    """Column tiles of a program, and chunks of them, of a fused product."""
+    slots = _PROGRAMS * _count_multiprocessors(device)
+    return plan_chunks(-(-n_rows // TILE), -(-n_columns // TILE), slots)
+
+
+def _sum_plainly(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
+    """The same in plain torch, of the same halves."""
+    if not exact:
+        assert rows.left is not None and columns.right is not None
+        parts = rows.left[: rows.n].split(max(1, _TILE_NUMBERS // len(v)))
+        return torch.cat([torch.exp2(part.float() @ columns.right.float().T) @ v for part in parts])
+    S, sums = columns.high.double() + columns.low.double(), []
+    for i in range(0, rows.n, max(1, _TILE_NUMBERS // len(v))):
+        part = slice(i, min(rows.n, i + max(1, _TILE_NUMBERS // len(v))))
+        X = rows.high[part].double() + rows.low[part].double()
+        exponents = X @ S.T + rows.offset[part, None] + columns.offset[None]
+        sums.append(torch.exp2(exponents) @ v.double())
+    return torch.cat(sums)
 
 
 _multiprocessors: dict[int, int] = {}
 
 
-def _count_multiprocessors(index: int) -> int:
+def _count_multiprocessors(device: torch.device) -> int:
+    if device.type != "cuda":
+        return 1
+    index = device.index or 0
     if index not in _multiprocessors:
         _multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
     return _multiprocessors[index]

@@ -18,7 +18,14 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from lindero.devices.kernel import DeviceKernel, SplitRows, plan_chunks, sum_gaussians
+from lindero.devices.kernel import (
+    TILE,
+    DeviceKernel,
+    SplitRows,
+    on_card,
+    plan_product,
+    sum_gaussians,
+)
 from lindero.kernels.operator import KernelFunction
 from lindero.models.kernel_machine import groups_of
 
@@ -31,8 +38,8 @@ _MOST_ROWS, _MOST_NUMBERS = 2**17, 2**28
 #: Numbers of a tile of kernel values that is written out.
 _TILE_NUMBERS = 2**26
 
-#: Columns of a product, at the most, and rows and columns of its tiles.
-_MOST_COLUMNS, _TILE_ROWS, _TILE_COLUMNS = 32, 128, 64
+#: Columns of a product, at the most.
+_MOST_COLUMNS = 32
 
 #: Numbers of a split row that a program holds at once.
 _PIECE = 64
@@ -70,7 +77,7 @@ def _is_fine(rows: DeviceKernel) -> bool:
     if not rows.is_fused:
         return False
     gamma = rows.function.gamma
-    return 2.0 * gamma * math.log2(math.e) * float(rows.squares.max()) <= _MOST_EXPONENT
+    return 2.0 * gamma * math.log2(math.e) * rows.largest_square <= _MOST_EXPONENT
 
 
 def _require_finite(rows: DeviceKernel, start: int) -> None:
@@ -168,14 +175,12 @@ def sum_products(rows: SplitRows, columns: SplitRows, weights: Tensor) -> Tensor
     device, n_weights = weights.device, weights.shape[1]
     # A program holds narrow rows as a whole.
     piece = width if width <= 2 * _PIECE else _PIECE
-    cards = torch.cuda.get_device_properties(device).multi_processor_count
-    n_tiles = -(-rows.n // _TILE_ROWS)
-    tiles, chunks = plan_chunks(n_tiles, -(-n_columns // _TILE_COLUMNS), 2 * cards)
+    tiles, chunks = plan_product(rows.n, n_columns, device)
     out = torch.empty(chunks, rows.n, n_weights, dtype=torch.float64, device=device)
-    with torch.cuda.device(device):
-        gaussian_products[(n_tiles, chunks)](
+    with on_card(device):
+        gaussian_products[(-(-rows.n // TILE), chunks)](
             rows.high, rows.low, rows.offset, columns.high, columns.low, columns.offset, weights,
-            out, rows.n, n_columns, tiles * _TILE_COLUMNS, D=width, BD=piece, BM=_TILE_ROWS,
-            BN=_TILE_COLUMNS, COLUMNS=n_weights, num_warps=8, num_stages=2,
+            out, rows.n, n_columns, tiles * TILE, D=width, BD=piece, BM=TILE, BN=TILE // 2,
+            COLUMNS=n_weights, num_warps=8, num_stages=2,
         )  # fmt: skip
     return out.sum(0) if chunks > 1 else out[0]

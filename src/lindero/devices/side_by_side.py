@@ -345,8 +345,8 @@ class ManyDescents:
         z, f = self.z.cpu().numpy(), self.f.cpu().numpy()
         found = []
         for p, problem in enumerate(self.problems):
-            a = problem.snap(problem.s * z[p, : problem.n_variables])
-            a = problem.nearest_feasible(a)
+            near = problem.snap(problem.s * z[p, : problem.n_variables])
+            a = problem.nearest_feasible(near)
             assert a is not None  # the start was feasible
             found.append(
                 Found(

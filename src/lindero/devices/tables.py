@@ -117,10 +117,10 @@ class KernelTables:
 def fill_table(kernel: DeviceKernel, table: Tensor) -> None:
     """All values of a kernel, rounded to single precision once."""
     n = kernel.n_samples
-    everything, height = slice(0, n), max(1, _TILE_NUMBERS // max(1, n))
+    height = max(1, _TILE_NUMBERS // max(1, n))
     for start in range(0, n, height):
         rows = slice(start, min(n, start + height))
-        table[rows] = kernel.precise_block(rows, everything)
+        table[rows] = kernel.block_of(kernel, slice(0, n), rows)
 
 
 @dataclass(frozen=True)
@@ -187,8 +187,10 @@ def _pack(wanted: Sequence[_Table], room: float) -> list[KernelTables]:
     held: list[_Table] = []
 
     def close() -> None:
-        places = {k: (t, rows) for t, table in enumerate(held) for k, rows in table.rows.items()}
-        batches.append(KernelTables(tuple(table.kernel for table in held), dict(places)))
+        places: dict[KernelOperator, tuple[int, Array]] = {}
+        for number, table in enumerate(held):
+            places |= {kernel: (number, rows) for kernel, rows in table.rows.items()}
+        batches.append(KernelTables(tuple(table.kernel for table in held), places))
         held.clear()
 
     for table in sorted(wanted, key=lambda table: -table.kernel.n_samples):
