@@ -116,7 +116,7 @@ class DeviceKernel(KernelOperator):
 
     def error(self) -> float:
         """What rounding in float64 does to a value, at the most."""
-        function, longest = self.function, math.sqrt(float(self.squares.max())) if self.n_samples else 0.0
+        function, longest = self.function, math.sqrt(self.largest_square)
         moved = 0.0 if self.shift is None else float(self.shift.double().norm())
         if function.name == "linear":
             return self.factor * ROUNDING_UNITS * longest * (longest + moved)
@@ -169,7 +169,13 @@ class DeviceKernel(KernelOperator):
     def squares(self) -> Tensor:
         """‖x − shift‖² in float64."""
         parts = [self._exact(slice(i, i + 2**20)).square().sum(1) for i in range(0, self.n_samples, 2**20)]
+        if len(parts) == 1:
+            return parts[0]
         return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64, device=self.device)
+
+    @cached_property
+    def largest_square(self) -> float:
+        return float(self.squares.max()) if self.n_samples else 0.0
 
     def _exact(self, rows: Any) -> Tensor:
         """Rows relative to the origin, in float64."""
@@ -231,7 +237,7 @@ class DeviceKernel(KernelOperator):
         numbers leave the range of float32."""
         if self.n_samples == 0:
             return False
-        largest = float(self.squares.max())
+        largest = self.largest_square
         if self.function.name == "rbf":
             return not self._scale**2 * largest <= _MOST_EXPONENT
         inner = abs(self.function.gamma) * largest + abs(self.function.coef0)
@@ -242,7 +248,7 @@ class DeviceKernel(KernelOperator):
         """Whether products are made by the loops for the card."""
         if not runs_loops(self.device) or self.function.name != "rbf" or self.is_delicate:
             return False
-        return self._scale * math.sqrt(float(self.squares.max())) < _MOST_HALF
+        return self._scale * math.sqrt(self.largest_square) < _MOST_HALF
 
     @property
     def _scale(self) -> float:
