@@ -56,7 +56,7 @@ class FusedStep:
         self.programs = min(CHOOSING, quarter)
         while self.programs < quarter and -(-n // self.programs) > MOST_OWNED:
             self.programs *= 2
-        self.owned = max(16, _next_power(-(-n // self.programs)))
+        self.owned = max(256, _next_power(-(-n // self.programs)))
         self._fused = kernel.is_fused
         self._recorded: Any = None
         self._recorded_precise = self._warm = False
@@ -194,7 +194,7 @@ class FusedStep:
         from lindero.devices.step_loops import assemble
 
         problem, sample_of, rows = self.problem, self.problem.sample_of, self._rows
-        width = problem.kernel.width
+        width = problem.kernel.width if self._fused else _PIECE
         split = problem.kernel.split if self._fused else rows
         assemble[(self.size // _ENTRIES,)](
             self._kept, self._found, self._report, self.f, problem.q, self.z, problem.lower,

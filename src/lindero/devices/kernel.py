@@ -45,7 +45,7 @@ _WIDEST_WHOLE, _PIECE = 128, 64
 _MOST_EXPONENT, _MOST_HALF = 2.0**13, 2.0**14
 
 #: Rows and columns of a tile of a fused product.
-_TILE = 128
+TILE = 128
 
 #: Programs that a card runs side by side, for each of its multiprocessors.
 _PROGRAMS = 2
@@ -76,7 +76,14 @@ def on_card(device: torch.device) -> AbstractContextManager[Any]:
 
 class DeviceKernel(KernelOperator):
     """The kernel of `function` over the rows of a tensor, `factor` times. `shift` moves the origin;
-    the Gaussian kernel puts it into the mean unasked."""
+    the Gaussian kernel puts it into the mean unasked. `whole` and `rows` make a subset: it knows
+    from the whole what that has found out, and solvers of many problems which of these share
+    kernel values."""
+
+    #: Where this is a subset: the kernel it is one of, and its samples there.
+    whole: DeviceKernel | None = None
+    rows: Array | None = None
+    index: Tensor
 
     def __init__(
         self,
@@ -98,6 +105,8 @@ class DeviceKernel(KernelOperator):
     # -- for the judge ------------------------------------------------------------------------
 
     def diagonal(self) -> Array:
+        if self.function.name == "rbf":
+            return np.full(self.n_samples, self.factor)
         return self.diagonal_values().double().cpu().numpy()
 
     def _find_largest(self) -> float:
@@ -107,7 +116,7 @@ class DeviceKernel(KernelOperator):
 
     def error(self) -> float:
         """What rounding in float64 does to a value, at the most."""
-        function, longest = self.function, math.sqrt(float(self.squares.max())) if self.n_samples else 0.0
+        function, longest = self.function, math.sqrt(self.largest_square)
         moved = 0.0 if self.shift is None else float(self.shift.double().norm())
         if function.name == "linear":
             return self.factor * ROUNDING_UNITS * longest * (longest + moved)
@@ -136,9 +145,8 @@ class DeviceKernel(KernelOperator):
         block: Array = self.precise_block(probe.rows, other.rows).cpu().numpy()
         return block
 
-    def subset(self, rows: Array) -> DeviceKernel:
-        index = torch.as_tensor(rows, device=self.device)
-        return DeviceKernel(self.values[index], self.function, self.shift, self.factor)
+    def subset(self, rows: Array | Tensor) -> DeviceKernel:
+        return SubsetKernel(self, rows)
 
     def scaled(self, factor: float) -> DeviceKernel:
         """The same kernel, so many times as large."""
@@ -161,7 +169,13 @@ class DeviceKernel(KernelOperator):
     def squares(self) -> Tensor:
         """‖x − shift‖² in float64."""
         parts = [self._exact(slice(i, i + 2**20)).square().sum(1) for i in range(0, self.n_samples, 2**20)]
+        if len(parts) == 1:
+            return parts[0]
         return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64, device=self.device)
+
+    @cached_property
+    def largest_square(self) -> float:
+        return float(self.squares.max()) if self.n_samples else 0.0
 
     def _exact(self, rows: Any) -> Tensor:
         """Rows relative to the origin, in float64."""
@@ -208,6 +222,13 @@ class DeviceKernel(KernelOperator):
         values = self._apply(products, self.squares[rows], self.squares[columns])
         return values if self.factor == 1.0 else values.mul_(self.factor)
 
+    def block_of(self, other: DeviceKernel, columns: slice, rows: slice = slice(None)) -> Tensor:
+        """Kernel values in float64 between rows of another set, with the same origin, and some
+        samples of this one."""
+        products = other._exact(rows) @ self._exact(columns).T
+        values = self._apply(products, other.squares[rows], self.squares[columns])
+        return values if self.factor == 1.0 else values.mul_(self.factor)
+
     # -- products -----------------------------------------------------------------------------
 
     @cached_property
@@ -216,7 +237,7 @@ class DeviceKernel(KernelOperator):
         numbers leave the range of float32."""
         if self.n_samples == 0:
             return False
-        largest = float(self.squares.max())
+        largest = self.largest_square
         if self.function.name == "rbf":
             return not self._scale**2 * largest <= _MOST_EXPONENT
         inner = abs(self.function.gamma) * largest + abs(self.function.coef0)
@@ -227,7 +248,7 @@ class DeviceKernel(KernelOperator):
         """Whether products are made by the loops for the card."""
         if not runs_loops(self.device) or self.function.name != "rbf" or self.is_delicate:
             return False
-        return self._scale * math.sqrt(float(self.squares.max())) < _MOST_HALF
+        return self._scale * math.sqrt(self.largest_square) < _MOST_HALF
 
     @property
     def _scale(self) -> float:
@@ -348,6 +369,48 @@ class DeviceKernel(KernelOperator):
         return rows[start:stop]
 
 
+class SubsetKernel(DeviceKernel):
+    """The same kernel over some samples of a whole, in any order. Its rows are copied when they are
+    first asked for: where the matrix of the whole is at hand, they never are."""
+
+    whole: DeviceKernel
+
+    def __init__(self, parent: DeviceKernel, rows: Array | Tensor) -> None:
+        whole = parent.whole or parent
+        self.whole = whole
+        self.function = whole.function
+        self.device = whole.device
+        self.factor = whole.factor
+        self.shift = whole.shift
+        self.dtype = whole.dtype
+        self.n_samples, self.n_features = len(rows), whole.n_features
+        if isinstance(rows, Tensor):
+            self.index = rows if parent.whole is None else parent.index[rows]
+        else:
+            self.rows = rows if parent.rows is None else parent.rows[rows]
+
+    @cached_property
+    def rows(self) -> Array:  # type: ignore[override]
+        return self.index.cpu().numpy()
+
+    @cached_property
+    def index(self) -> Tensor:
+        """The samples of the whole, on the device."""
+        return torch.as_tensor(self.rows, dtype=torch.int64, device=self.device)
+
+    @cached_property
+    def values(self) -> Tensor:  # type: ignore[override]
+        return self.whole.values[self.index]
+
+    @cached_property
+    def squares(self) -> Tensor:
+        return self.whole.squares[self.index]
+
+    @property
+    def largest_square(self) -> float:  # type: ignore[override]
+        return self.whole.largest_square
+
+
 _plans: dict[tuple[int, int, int], tuple[int, int]] = {}
 
 
@@ -389,7 +452,7 @@ def sum_parts(
         arrays = (rows.left, rows.left, rows.left, columns.right, columns.right, columns.right)
         n_columns, width = columns.right.shape
     whole = width <= _WIDEST_WHOLE
-    height = _TILE
+    height = TILE
     tiles, chunks = plan_product(rows.n, n_columns, v.device)
     out = parts
     if out is None:
@@ -407,7 +470,7 @@ def sum_parts(
 def plan_product(n_rows: int, n_columns: int, device: torch.device) -> tuple[int, int]:
     """Column tiles of a program, and chunks of them, of a fused product."""
     slots = _PROGRAMS * _count_multiprocessors(device)
-    return plan_chunks(-(-n_rows // _TILE), -(-n_columns // _TILE), slots)
+    return plan_chunks(-(-n_rows // TILE), -(-n_columns // TILE), slots)
 
 
 def _sum_plainly(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:

@@ -39,7 +39,10 @@ class DeviceProblem:
         self.sample_of = None
         if problem.sample_of is not None:
             self.sample_of = self._move(problem.sample_of.astype(np.int64))
-        self.group_of = self._move(problem.group_of.astype(np.int32))
+        if self.n_groups == 1:
+            self.group_of = torch.zeros(self.n_variables, dtype=torch.int32, device=self.device)
+        else:
+            self.group_of = self._move(problem.group_of.astype(np.int32))
         diagonal = kernel.diagonal_values()
         self.diagonal = diagonal if self.sample_of is None else diagonal[self.sample_of]
 

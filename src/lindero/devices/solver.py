@@ -2,6 +2,7 @@
 
     Newton's method          Gaussian kernels with a bulk (`newton.LEAST_BULK`), thousands of rows
     decomposition            everything else
+    many problems at once    decomposition of all of them side by side (`many`)
 
 What Newton's method does not finish decomposition goes on with. The bulk is
 seen at the landmarks, before anything is solved.
@@ -10,7 +11,9 @@ seen at the landmarks, before anything is solved.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ import torch
 from torch import Tensor
 
 from lindero.devices.kernel import DeviceKernel
+from lindero.devices.many import ManyProblems
 from lindero.devices.newton import (
     LEAST_BULK,
     Newton,
@@ -133,3 +137,19 @@ class DeviceSolver(Solver):
         values = f.cpu().numpy()
         bias, seconds = host.bias(a, values), time.perf_counter() - begun
         return Solution(a, values, bias, status, n_iter, seconds, blur=blur, statistics=counted)
+
+    def solve_all(
+        self, problems: Sequence[DualQP], starts: Sequence[Start], limits: Limits
+    ) -> list[Solution]:
+        """The solutions of several problems, side by side where that is possible. Their kernels'
+        tables are kept for the next call, while it asks for the same kernels."""
+        kernels = [problem.kernel for problem in problems]
+        kept = self._kept
+        if not kept or not kept[0].covers(kernels):
+            kept.clear()
+            kept.append(ManyProblems(kernels, self))
+        return kept[0].solve(problems, starts, limits)
+
+    @cached_property
+    def _kept(self) -> list[ManyProblems]:
+        return []
