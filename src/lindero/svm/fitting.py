@@ -256,7 +256,7 @@ def fit_machines(
     on_device = isinstance(first.X, DeviceRows)
     solver = make_solver(tol=tol, cache_size=cache_size, n_threads=None)
     if on_device and hasattr(solver, "solve_all"):
-        return _solve_together(path, solver, kernels, limits, starts)
+        return _solve_together(path, solver, kernels, limits, starts, turns)
     solved: list[Solved] = [[] for _ in tasks]
 
     def work(number: int, n_threads: int | None, share: float) -> None:
@@ -323,6 +323,7 @@ def _solve_together(
     kernels: Callable[[Task], KernelOperator],
     limits: Limits,
     starts: Sequence[Solution | None] | None,
+    turns: TaskTurns | None,
 ) -> list[Solved]:
     """The same by a solver that takes all tasks of a point at once."""
     over, points = [kernels(task) for task in path[0].tasks], list[Solved]()
@@ -338,6 +339,9 @@ def _solve_together(
             ]
         solutions = solver.solve_all(problems, begun, limits)
         points.append(list(zip(problems, solutions, strict=True)))
+        if turns:
+            for _ in problems:
+                turns.report()
     return points
 
 
@@ -812,7 +816,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     to_cpu, to_device = to_cpu, to_device
 
     def __getstate__(self) -> Any:
-        return pack_attributes(super().__getstate__())
+        return pack_attributes(self, super().__getstate__())
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
@@ -923,6 +927,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.array_api_support = True
         return tags
 
 

@@ -13,7 +13,6 @@ is an error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
@@ -21,6 +20,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.devices.choose import require_device_machine
@@ -39,14 +39,9 @@ from lindero.devices.rows import DeviceRows
 from lindero.devices.settings import CARD, DEVICE, REHEARSAL, placing
 from lindero.errors import DeviceError, DeviceMemoryError, DeviceRefusal, warn_user
 from lindero.runtime.arrays import dense
+from lindero.transaction import become
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-#: Fitted attributes that are of X's kind. Classes are of y's.
-FOLLOWING = (
-    "support_", "support_vectors_", "dual_coef_", "intercept_", "free_support_",
-    "bounded_support_", "landmarks_", "landmark_coef_",
-)  # fmt: skip
 
 
 # -- where a call is answered ----------------------------------------------------------------------
@@ -105,7 +100,10 @@ def fit_at_home(
         vectors = _read("y", y, home), _read_weights(sample_weight, home)
         return home.read_table(X), *vectors
 
-    serve(home, lambda: fit(read, lambda estimator: dress(estimator, home, follow)))
+    def settle(estimator: Any) -> None:
+        become(estimator, dress(estimator, home, follow))
+
+    serve(home, lambda: fit(read, settle))
 
 
 def _read_weights(sample_weight: Any, home: Home | None) -> Any:
@@ -133,8 +131,10 @@ def answering_at_home(method: Method) -> Method:
     @wraps(method)
     def answer(self: Any, X: Any, *args: Any, **options: Any) -> Any:
         plain = type(X) is np.ndarray and DEVICE.get() is None and "_home_" not in vars(self)
-        if plain or isinstance(X, DeviceRows):
+        if plain:
             return method(self, X, *args, **options)
+        if isinstance(X, DeviceRows):  # within another call, in NumPy's terms
+            return to_host(method(self, X, *args, **options))
         home, own = home_of(X), vars(self).get("_home_")
         require_home(home, own, type(self).__name__)
         given = dict(zip(_VECTORS, args, strict=False)) | options
@@ -156,7 +156,11 @@ def scoring_at_home(score: Method) -> Method:
     @wraps(score)
     def measure(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         home = home_of(X)
-        if home is None and "_home_" not in vars(self) and not is_array(y):
+        if (
+            home is None
+            and "_home_" not in vars(self)
+            and (type(y) is np.ndarray or not is_array(y))
+        ):
             return float(score(self, X, y, sample_weight=sample_weight))
         y, weights = read_vector("y", y, home), read_vector("sample_weight", sample_weight, home)
         found = to_host(self.predict(X))
@@ -169,38 +173,72 @@ def scoring_at_home(score: Method) -> Method:
 # -- attributes ------------------------------------------------------------------------------------
 
 
-def dress(estimator: Any, home: Home, classes_follow: bool = False) -> None:
-    """Make what users see of a fitted estimator of the kind of a home."""
-    state = vars(estimator)
-    vectors = state.get("support_vectors_")
-    if home.library == "numpy" and isinstance(vectors, DeviceRows) and vectors.sparse:
-        state["dual_coef_"] = sp.csr_array(state["dual_coef_"])
-    for name in FOLLOWING:
-        if name in state:
-            state[name] = home.give(state[name])
-    if classes_follow and "classes_" in state:
-        state["classes_"] = home.give(state["classes_"])
-    if home.library != "numpy":
-        estimator._home_ = home
+#: Attributes that are rows of a table, which only leave a device with the model.
+_ROWS = ("support_vectors_", "landmarks_")
+
+
+def _fitted(estimator: Any) -> dict[str, Any]:
+    """Public fitted attributes that are of X's kind; a class may say which of its are not."""
+    others = getattr(type(estimator), "_unfollowing", ())
+    return {
+        name: value
+        for name, value in vars(estimator).items()
+        if name.endswith("_") and not name.startswith("_") and name not in others
+    }
+
+
+def _is_machine(thing: Any) -> bool:
+    return hasattr(thing, "_runs_on_devices")
+
+
+def dress(value: Any, home: Home, classes_follow: bool = False) -> Any:
+    """An estimator, or an array of its, as users see it: of the kind of a home. Estimators within
+    it, and steps of pipelines, too."""
+
+    def change(part: Any) -> Any:
+        if isinstance(part, (BaseEstimator, DeviceRows, np.ndarray)):
+            return dress(part, home, classes_follow)
+        return part
+
+    if not isinstance(value, BaseEstimator):
+        return home.give(value)
+    copied = _copy_with(value, change, () if classes_follow else ("classes_",))
+    if home.library == "numpy":
+        vectors = vars(value).get("support_vectors_")
+        if isinstance(vectors, DeviceRows) and vectors.sparse:
+            copied.dual_coef_ = sp.csr_array(value.dual_coef_)
+    elif _is_machine(value):
+        copied._home_ = home
+    return copied
 
 
 def undressed(estimator: Any) -> Any:
     """An estimator as it is in NumPy's terms, its vectors where they are."""
-    return _undress(estimator, True)
+    home = vars(estimator).get("_home_")
+    return estimator if home is None else _undress(estimator, home.on_card)
 
 
-def _undress(estimator: Any, on_card: bool) -> Any:
-    state = dict(vars(estimator))
-    home = state.pop("_home_", None)
-    if home is None:
-        return estimator
-    for name in (*FOLLOWING, "classes_"):
-        if name not in state:
-            continue
-        stays = on_card and home.on_card and name in ("support_vectors_", "landmarks_")
-        state[name] = DeviceRows(as_tensor(state[name])) if stays else to_host(state[name])
+def _undress(value: Any, on_card: bool) -> Any:
+    """The same; with all of it in the CPU's memory unless `on_card`."""
+    if not isinstance(value, BaseEstimator):
+        return to_host(value)
+    copied = _copy_with(value, lambda part: _undress(part, on_card))
+    copied.__dict__.pop("_home_", None)
+    for name in _ROWS if on_card else ():
+        if name in vars(value) and is_array(vars(value)[name]):
+            setattr(copied, name, DeviceRows(as_tensor(vars(value)[name])))
+    return copied
+
+
+def _copy_with(estimator: Any, change: Callable[[Any], Any], but: tuple[str, ...] = ()) -> Any:
+    """A copy whose fitted attributes, or steps, are changed."""
     copied = object.__new__(type(estimator))
-    copied.__dict__ = state
+    copied.__dict__ = dict(vars(estimator))
+    if hasattr(estimator, "steps"):
+        copied.steps = [(name, change(step)) for name, step in estimator.steps]
+    for name, part in _fitted(estimator).items():
+        if name not in but:
+            copied.__dict__[name] = change(part)
     return copied
 
 
@@ -210,15 +248,14 @@ def to_cpu(self: Any) -> Any:
     Returns
     -------
     model : object
-        The same model: it predicts NumPy arrays, and can be saved, certified and taken apart where
-        there is no card.
+        The same model: it predicts NumPy arrays, and answers where there is no card.
 
     See Also
     --------
     to_device : The reverse.
     """
     check_is_fitted(self)
-    return copy(_undress(self, on_card=False))
+    return _undress(self, on_card=False)
 
 
 def to_device(self: Any, device: Any = "cuda", *, library: str | None = None) -> Any:
@@ -255,29 +292,31 @@ def to_device(self: Any, device: Any = "cuda", *, library: str | None = None) ->
     else:
         card = require_card(device)
         home = Home(library, card, card)
-    classes_follow = own is not None and not isinstance(vars(self).get("classes_"), np.ndarray)
-    guard(lambda: _settle(model, home, classes_follow), str(home.card))
-    return model
+    follow = _follow(self)
+    return guard(lambda: dress(_make_dense(model), home, follow), str(home.card))
 
 
-def _settle(model: Any, home: Home, classes_follow: bool) -> None:
-    """Give a model in NumPy's terms a home."""
+def _follow(estimator: Any) -> bool:
+    """Whether its classes are of X's kind."""
+    return is_array(vars(estimator).get("classes_"))
+
+
+def _make_dense(model: Any) -> Any:
+    """Devices have no sparse vectors."""
     vectors = vars(model).get("support_vectors_")
     if sp.issparse(vectors):
         model.support_vectors_, model.dual_coef_ = vectors.toarray(), dense(model.dual_coef_)
-    dress(model, home, classes_follow)
+    return model
 
 
-def pack_attributes(state: dict[str, Any]) -> dict[str, Any]:
-    """A state to be copied or pickled, in NumPy's terms: it may be read where there is no card."""
-    if "_home_" not in state:
+def pack_attributes(estimator: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """The state of an estimator to be copied or pickled, in NumPy's terms: it may be read where
+    there is no card."""
+    home = state.get("_home_")
+    if home is None:
         return state
-    state = dict(state)
-    follow = not isinstance(state.get("classes_"), (np.ndarray, type(None)))
-    for name in (*FOLLOWING, "classes_"):
-        if name in state:
-            state[name] = to_host(state[name])
-    return {**state, "_home_": (state["_home_"], follow)}
+    plain = vars(_undress(estimator, on_card=False))
+    return {**state, **plain, "_home_": (home, _follow(estimator))}
 
 
 def unpack_attributes(estimator: Any) -> None:
@@ -290,7 +329,7 @@ def unpack_attributes(estimator: Any) -> None:
     try:
         if home.on_card and home.device != REHEARSAL:
             require_card(home.device)
-        dress(estimator, home, follow)
+        become(estimator, dress(estimator, home, follow))
     except (DeviceError, ImportError) as error:
         warn_user(
             f"This model was on {home.device}, and stays in the CPU's memory: {error} "

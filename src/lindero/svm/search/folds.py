@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from lindero.devices.rows import DeviceRows
 from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.kernels.special import MatrixKernel, RowMatrix, side_by_side
 from lindero.problems.formulation import Formulation, Task
@@ -153,7 +154,7 @@ def fit_path(
             biases = np.array([function.intercept for function in functions])
             remember_values(model, fold.X_test, cross @ z + biases)
         elif training.function.name == "linear":
-            remember_values(model, fold.X_test, model._evaluate(fold.X_test))
+            remember_values(model, fold.X_test, model._values(fold.X_test))
         models.append(model)
     return models
 
@@ -264,6 +265,8 @@ class Search:
     def _plan(self) -> tuple[int, RowMatrix | None]:
         """Threads for jobs side by side (0: one after another, each with all threads), and the
         matrix they share if it fits."""
+        if isinstance(self.X, DeviceRows):
+            return 0, None
         parts = [fold.training_set(self.gamma) for fold in self.folds]
         n_rows = self.X.shape[0]
         longest = max(len(fold.train) for fold in self.folds)
