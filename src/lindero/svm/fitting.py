@@ -252,11 +252,10 @@ def fit_machines(
     there is one point, for a search one for each C. After an interruption, or when time is up,
     the tasks left get the zero solution, so that what was solved is not lost."""
     first, tasks = path[0], path[0].tasks
+    if isinstance(first.X, DeviceRows):
+        solver = make_solver(tol=tol, cache_size=cache_size)
+        return solve_together([path], solver, limits, starts)[0]
     kernels = (turns.kernels if turns else None) or first.kernels()
-    on_device = isinstance(first.X, DeviceRows)
-    solver = make_solver(tol=tol, cache_size=cache_size, n_threads=None)
-    if on_device and hasattr(solver, "solve_all"):
-        return _solve_together(path, solver, kernels, limits, starts, turns)
     solved: list[Solved] = [[] for _ in tasks]
 
     def work(number: int, n_threads: int | None, share: float) -> None:
@@ -301,7 +300,7 @@ def fit_machines(
         with single_threaded_blas:
             for number in range(len(tasks)):
                 work(number, 1, 1.0)
-    elif len(tasks) == 1 or max(sizes) > SIDE_BY_SIDE_ROWS or on_device:
+    elif len(tasks) == 1 or max(sizes) > SIDE_BY_SIDE_ROWS:
         for number in range(len(tasks)):
             work(number, None, 1.0)
     else:
@@ -317,32 +316,54 @@ def fit_machines(
     return [list(point) for point in zip(*solved, strict=True)]
 
 
-def _solve_together(
-    path: Sequence[TrainingSet],
-    solver: Any,
-    kernels: Callable[[Task], KernelOperator],
+def solve_together(
+    paths: Sequence[Sequence[TrainingSet]],
+    solver: Solver,
     limits: Limits,
-    starts: Sequence[Solution | None] | None,
-    turns: TaskTurns | None,
-) -> list[Solved]:
-    """The same by a solver that takes all tasks of a point at once."""
-    over, points = [kernels(task) for task in path[0].tasks], list[Solved]()
-    for training in path:
-        problems = [
-            training.state(kernel, task) for kernel, task in zip(over, training.tasks, strict=True)
-        ]
-        begun = starts or [None] * len(problems)
-        if points:
-            begun = [
-                _move_start(problem, *last)
-                for problem, last in zip(problems, points[-1], strict=True)
-            ]
-        solutions = solver.solve_all(problems, begun, limits)
-        points.append(list(zip(problems, solutions, strict=True)))
-        if turns:
-            for _ in problems:
-                turns.report()
-    return points
+    starts: Sequence[Solution | None] | None = None,
+    report: Callable[[], None] | None = None,
+) -> list[list[Solved]]:
+    """What `fit_machines` gives for each of several paths, by a solver that is handed many problems
+    at once: those of all tasks of all paths, point by point. `starts` are those of the first."""
+    over = [list(map(path[0].kernels(), path[0].tasks)) for path in paths]
+    solved: list[list[Solved]] = [[] for _ in paths]
+    for number in range(max(map(len, paths))):
+        problems, begun, ends = list[DualQP](), list[Solution | None](), list[int]()
+        for path, kernels, points in zip(paths, over, solved, strict=True):
+            for k, task in enumerate(path[number].tasks if number < len(path) else ()):
+                problems.append(path[number].state(kernels[k], task))
+                last = points[-1][k] if points else None
+                begun.append(
+                    _move_start(problems[-1], *last) if last else starts[k] if starts else None
+                )
+            ends.append(len(problems))
+        try:
+            solutions = _solve_all(solver, problems, begun, limits)
+        except KeyboardInterrupt:
+            limits.interrupt()
+            if paths[0][0].codes is None:
+                raise
+            solutions = [_nothing(problem) for problem in problems]
+        pairs = list(zip(problems, solutions, strict=True))
+        for path, points, first, end in zip(paths, solved, [0, *ends], ends, strict=False):
+            if number < len(path):
+                points.append(pairs[first:end])  # type: ignore[arg-type]
+        for _ in pairs if report else ():
+            report()  # type: ignore[misc]
+    return solved
+
+
+def _solve_all(
+    solver: Solver, problems: Sequence[DualQP], starts: Sequence[Solution | None], limits: Limits
+) -> list[Solution]:
+    """At once where a solver can do that, else one by one."""
+    together = getattr(solver, "solve_all", None)
+    if together is not None:
+        return list(together(problems, starts, limits))
+    return [
+        _nothing(problem) if limits.interrupted else solver.solve(problem, start, limits, number)
+        for number, (problem, start) in enumerate(zip(problems, starts, strict=True))
+    ]
 
 
 def _go_on(
