@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lindero.errors import DeviceError, DeviceMemoryError
 
@@ -31,24 +31,20 @@ def guard(call: Callable[[], Result], card: str) -> Result:
             raise
     # Here the error is gone, and with it the tensors of all calls on the way.
     if isinstance(failure, DeviceMemoryError):
-        failure = DeviceMemoryError(f"{failure} {free_memory(card)}".strip())
+        failure = DeviceMemoryError(str(failure) + free_memory(card))
     raise failure
 
 
 def _translate(error: BaseException, card: str) -> DeviceError | None:
     if isinstance(error, DeviceError):
-        return error if not isinstance(error, DeviceMemoryError) else type(error)(str(error))
+        return type(error)(str(error))
     kind, text = type(error).__name__, str(error)
     if kind in ("OutOfMemoryError", "OutOfMemory") or "CUDA out of memory" in text:
         wanted = re.search(r"[Tt]ried to allocate ([\d.,]+ ?\w+)", text) or re.search(
             r"allocating ([\d.,]+ bytes)", text
         )
         more = f": {wanted[1]} more were asked for" if wanted else ""
-        return DeviceMemoryError(
-            f"{card} has too little memory for this{more}. Nothing was changed. Use fewer rows or "
-            "float32, close other programs on the card, or compute on the CPU (X.cpu(), "
-            "to_cpu() of a model)."
-        )
+        return DeviceMemoryError(f"{card} has too little memory for this{more}.")
     if kind == "AcceleratorError" or _FAILED.search(text):
         said = text.strip().split("\n")[0]
         return DeviceError(
@@ -70,9 +66,4 @@ def free_memory(card: str) -> str:
         free, total = torch.cuda.mem_get_info(card)
     except RuntimeError:  # of a card that has failed
         return ""
-    return f"({free / 2**30:.3g} of {total / 2**30:.3g} GiB are free now.)"
-
-
-def is_failure(error: Any) -> bool:
-    """Whether an error is one of those."""
-    return isinstance(error, DeviceError)
+    return f" ({free / 2**30:.3g} of its {total / 2**30:.3g} GiB are free now.)"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lindero.errors import DeviceMemoryError
 from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
@@ -167,6 +168,7 @@ def place_rows(X: Any, card: str) -> DeviceRows:
     import torch
 
     sparse = hasattr(X, "indptr")
+    _require_memory(X, card)
     if sparse:
         pattern = torch.sparse_csr_tensor(
             torch.from_numpy(X.indptr.astype(np.int64)).to(card),
@@ -180,6 +182,22 @@ def place_rows(X: Any, card: str) -> DeviceRows:
     if not values.flags.writeable:  # torch warns of those, though nothing is written
         values = values.copy()
     return DeviceRows(torch.from_numpy(values).to(card))
+
+
+def _require_memory(X: Any, card: str) -> None:
+    """Refuse tables that are larger than what is free."""
+    if not card.startswith("cuda"):
+        return
+    import torch
+
+    wanted = X.shape[0] * X.shape[1] * (4 if X.dtype == np.float32 else 8)
+    free = torch.cuda.mem_get_info(card)[0]
+    free += torch.cuda.memory_reserved(card) - torch.cuda.memory_allocated(card)
+    if wanted > free:
+        raise DeviceMemoryError(
+            f"The table takes {wanted / 2**30:.3g} GiB on {card}, where {free / 2**30:.3g} are "
+            "free."
+        )
 
 
 def _as_float(values: Array) -> Array:

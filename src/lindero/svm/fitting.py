@@ -66,7 +66,6 @@ from lindero.svm.following import (
     pack_attributes,
     to_cpu,
     to_device,
-    undressed,
     unpack_attributes,
 )
 from lindero.svm.multiclass import (
@@ -821,7 +820,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         of_classes = self._machines_.n_support
         if of_classes is None:
-            of_classes = np.array([len(self.support_)], dtype=np.int32)
+            of_classes = np.array([self.support_.shape[0]], dtype=np.int32)
         return self._home_.give(of_classes) if "_home_" in vars(self) else of_classes
 
     def __lindero_kernel__(self) -> KernelFunction:
@@ -1292,7 +1291,6 @@ BREAK_TIES = (
 
 def export_state(estimator: KernelEstimator) -> dict[str, Any]:
     """What an estimator holds besides its parameters, by the names that model files have for it."""
-    estimator = undressed(estimator)
     left_out = {"_machines_", "_kept_rows", *estimator._get_param_names()}
     state = {name: value for name, value in vars(estimator).items() if name not in left_out}
     machines = getattr(estimator, "_machines_", None)

@@ -59,6 +59,12 @@ def home_of(X: Any) -> Home | None:
 _ADVICE = "Pass rows in the CPU's memory (X.cpu() of torch, X.get() of CuPy)."
 
 
+_ROOM = (
+    "Nothing was changed. Use fewer rows or float32, close other programs on the card, or compute "
+    "on the CPU (X.cpu() of torch, X.get() of CuPy; to_cpu() of a model)."
+)
+
+
 def serve(home: Home | None, call: Callable[[], Any]) -> Any:
     """What a call returns, where its home is computed; by the CPU where that cannot be, and the
     arrays are in its memory."""
@@ -73,7 +79,7 @@ def serve(home: Home | None, call: Callable[[], Any]) -> Any:
         said = str(error)
         if home.on_card:
             memory = isinstance(error, DeviceMemoryError)
-            raise (error if memory else DeviceRefusal(f"{said} {_ADVICE}")) from None
+            raise type(error)(f"{said} {_ROOM if memory else _ADVICE}") from None
     warn_user(f"The CPU computes this, not {card}: {said}", UserWarning)
     with placing(None):
         return call()
@@ -216,6 +222,13 @@ def undressed(estimator: Any) -> Any:
     """An estimator as it is in NumPy's terms, its vectors where they are."""
     home = vars(estimator).get("_home_")
     return estimator if home is None else _undress(estimator, home.on_card)
+
+
+def bring_to_cpu(estimator: Any) -> Any:
+    """A model with all of it in the CPU's memory: itself, where it is."""
+    parts = (estimator, *(step for _, step in getattr(estimator, "steps", ())))
+    away = any("_home_" in getattr(part, "__dict__", ()) for part in parts)
+    return _undress(estimator, on_card=False) if away else estimator
 
 
 def _undress(value: Any, on_card: bool) -> Any:
