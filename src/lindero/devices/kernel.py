@@ -45,7 +45,7 @@ _WIDEST_WHOLE, _PIECE = 128, 64
 _MOST_EXPONENT, _MOST_HALF = 2.0**13, 2.0**14
 
 #: Rows and columns of a tile of a fused product.
-_TILE = 128
+TILE = 128
 
 #: Programs that a card runs side by side, for each of its multiprocessors.
 _PROGRAMS = 2
@@ -76,7 +76,14 @@ def on_card(device: torch.device) -> AbstractContextManager[Any]:
 
 class DeviceKernel(KernelOperator):
     """The kernel of `function` over the rows of a tensor, `factor` times. `shift` moves the origin;
-    the Gaussian kernel puts it into the mean unasked."""
+    the Gaussian kernel puts it into the mean unasked. `whole` and `rows` make a subset: it knows
+    from the whole what that has found out, and solvers of many problems which of these share
+    kernel values."""
+
+    #: Where this is a subset: the kernel it is one of, and its samples there.
+    whole: DeviceKernel | None = None
+    rows: Array | None = None
+    index: Tensor
 
     def __init__(
         self,
@@ -98,6 +105,8 @@ class DeviceKernel(KernelOperator):
     # -- for the judge ------------------------------------------------------------------------
 
     def diagonal(self) -> Array:
+        if self.function.name == "rbf":
+            return np.full(self.n_samples, self.factor)
         return self.diagonal_values().double().cpu().numpy()
 
     def _find_largest(self) -> float:
@@ -136,9 +145,8 @@ class DeviceKernel(KernelOperator):
         block: Array = self.precise_block(probe.rows, other.rows).cpu().numpy()
         return block
 
-    def subset(self, rows: Array) -> DeviceKernel:
-        index = torch.as_tensor(rows, device=self.device)
-        return DeviceKernel(self.values[index], self.function, self.shift, self.factor)
+    def subset(self, rows: Array | Tensor) -> DeviceKernel:
+        return SubsetKernel(self, rows)
 
     def scaled(self, factor: float) -> DeviceKernel:
         """The same kernel, so many times as large."""
@@ -212,6 +220,13 @@ class DeviceKernel(KernelOperator):
         """K(rows, columns) in float64."""
         products = self._exact(rows) @ self._exact(columns).T
         values = self._apply(products, self.squares[rows], self.squares[columns])
+        return values if self.factor == 1.0 else values.mul_(self.factor)
+
+    def block_of(self, other: DeviceKernel, columns: slice, rows: slice = slice(None)) -> Tensor:
+        """Kernel values in float64 between rows of another set, with the same origin, and some
+        samples of this one."""
+        products = other._exact(rows) @ self._exact(columns).T
+        values = self._apply(products, other.squares[rows], self.squares[columns])
         return values if self.factor == 1.0 else values.mul_(self.factor)
 
     # -- products -----------------------------------------------------------------------------
@@ -354,6 +369,48 @@ class DeviceKernel(KernelOperator):
         return rows[start:stop]
 
 
+class SubsetKernel(DeviceKernel):
+    """The same kernel over some samples of a whole, in any order. Its rows are copied when they are
+    first asked for: where the matrix of the whole is at hand, they never are."""
+
+    whole: DeviceKernel
+
+    def __init__(self, parent: DeviceKernel, rows: Array | Tensor) -> None:
+        whole = parent.whole or parent
+        self.whole = whole
+        self.function = whole.function
+        self.device = whole.device
+        self.factor = whole.factor
+        self.shift = whole.shift
+        self.dtype = whole.dtype
+        self.n_samples, self.n_features = len(rows), whole.n_features
+        if isinstance(rows, Tensor):
+            self.index = rows if parent.whole is None else parent.index[rows]
+        else:
+            self.rows = rows if parent.rows is None else parent.rows[rows]
+
+    @cached_property
+    def rows(self) -> Array:  # type: ignore[override]
+        return self.index.cpu().numpy()
+
+    @cached_property
+    def index(self) -> Tensor:
+        """The samples of the whole, on the device."""
+        return torch.as_tensor(self.rows, dtype=torch.int64, device=self.device)
+
+    @cached_property
+    def values(self) -> Tensor:  # type: ignore[override]
+        return self.whole.values[self.index]
+
+    @cached_property
+    def squares(self) -> Tensor:
+        return self.whole.squares[self.index]
+
+    @property
+    def largest_square(self) -> float:  # type: ignore[override]
+        return self.whole.largest_square
+
+
 _plans: dict[tuple[int, int, int], tuple[int, int]] = {}
 
 
@@ -375,6 +432,8 @@ def plan_chunks(n_row_tiles: int, n_column_tiles: int, slots: int) -> tuple[int,
 
 def sum_gaussians(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
     """Σ_j k(x_i, s_j) v_j; v is padded as the columns are. Float64 if `exact`, else float32."""
+    if not runs_loops(v.device):
+        return _sum_plainly(rows, columns, v, exact)
     parts = sum_parts(rows, columns, v, exact)
     return parts.sum(0) if len(parts) > 1 else parts[0]
 
@@ -393,7 +452,7 @@ def sum_parts(
         arrays = (rows.left, rows.left, rows.left, columns.right, columns.right, columns.right)
         n_columns, width = columns.right.shape
     whole = width <= _WIDEST_WHOLE
-    height = _TILE
+    height = TILE
     tiles, chunks = plan_product(rows.n, n_columns, v.device)
     out = parts
     if out is None:
@@ -411,7 +470,22 @@ def sum_parts(
 def plan_product(n_rows: int, n_columns: int, device: torch.device) -> tuple[int, int]:
     """Column tiles of a program, and chunks of them, of a fused product."""
     slots = _PROGRAMS * _count_multiprocessors(device)
-    return plan_chunks(-(-n_rows // _TILE), -(-n_columns // _TILE), slots)
+    return plan_chunks(-(-n_rows // TILE), -(-n_columns // TILE), slots)
+
+
+def _sum_plainly(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
+    """The same in plain torch, of the same halves."""
+    if not exact:
+        assert rows.left is not None and columns.right is not None
+        parts = rows.left[: rows.n].split(max(1, _TILE_NUMBERS // len(v)))
+        return torch.cat([torch.exp2(part.float() @ columns.right.float().T) @ v for part in parts])
+    S, sums = columns.high.double() + columns.low.double(), []
+    for i in range(0, rows.n, max(1, _TILE_NUMBERS // len(v))):
+        part = slice(i, min(rows.n, i + max(1, _TILE_NUMBERS // len(v))))
+        X = rows.high[part].double() + rows.low[part].double()
+        exponents = X @ S.T + rows.offset[part, None] + columns.offset[None]
+        sums.append(torch.exp2(exponents) @ v.double())
+    return torch.cat(sums)
 
 
 _multiprocessors: dict[int, int] = {}

@@ -67,27 +67,39 @@ def gaussian_products(
     XR, XL, XQ, SC, SL, SQ, V, OUT, M, N, CHUNK,
     D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """OUT[chunk, i, c] = Σ_j k(x_i, s_j) V[j, c] for several columns at once."""
+    """OUT[chunk, i, c] = Σ_j k(x_i, s_j) V[j, c] for several columns at once. Products of a tile
+    are made by the tensor cores in three parts of 11 bits each, and added up in float64: what
+    single precision loses does not grow with the number of columns. Rows are padded to a multiple
+    of BM."""
     i = tl.program_id(0) * BM + tl.arange(0, BM)
     first = tl.program_id(1) * CHUNK
     c = tl.arange(0, COLUMNS)
     k = tl.arange(0, BD)
-    acc = tl.zeros([BM, COLUMNS], dtype=tl.float32)
-    qx = tl.load(XQ + i, mask=i < M, other=0.0)
+    acc = tl.zeros([BM, COLUMNS], dtype=tl.float64)
+    qx = tl.load(XQ + i)
+    if D == BD:
+        xr = tl.load(XR + i[:, None] * D + k[None, :])
+        xl = tl.load(XL + i[:, None] * D + k[None, :])
     for j0 in range(first, tl.minimum(first + CHUNK, N), BN):
         j = j0 + tl.arange(0, BN)
-        e = tl.zeros([BM, BN], dtype=tl.float32)
-        for d in range(0, D, BD):
-            xw = tl.load(XR + i[:, None] * D + d + k[None, :], mask=(i < M)[:, None], other=0.0)
-            yw = tl.load(XL + i[:, None] * D + d + k[None, :], mask=(i < M)[:, None], other=0.0)
-            sw = tl.load(SC + j[None, :] * D + d + k[:, None])
-            tw = tl.load(SL + j[None, :] * D + d + k[:, None])
-            e = tl.dot(yw, sw, e)
-            e = tl.dot(xw, tw, e)
-            e = tl.dot(xw, sw, e)
+        if D == BD:
+            sc = tl.load(SC + j[None, :] * D + k[:, None])
+            e = tl.dot(xl, sc)
+            e = tl.dot(xr, tl.load(SL + j[None, :] * D + k[:, None]), e)
+            e = tl.dot(xr, sc, e)
+        else:
+            e = tl.zeros([BM, BN], dtype=tl.float32)
+            for d in range(0, D, BD):
+                xw = tl.load(XR + i[:, None] * D + d + k[None, :])
+                yw = tl.load(XL + i[:, None] * D + d + k[None, :])
+                sw = tl.load(SC + j[None, :] * D + d + k[:, None])
+                tw = tl.load(SL + j[None, :] * D + d + k[:, None])
+                e = tl.dot(yw, sw, e)
+                e = tl.dot(xw, tw, e)
+                e = tl.dot(xw, sw, e)
         e += qx[:, None] + tl.load(SQ + j)[None, :]
         v = tl.load(V + j[:, None] * COLUMNS + c[None, :])
-        acc = tl.dot(tl.exp2(e), v, acc, input_precision="tf32x3")
+        acc += tl.dot(tl.exp2(e), v, input_precision="tf32x3").to(tl.float64)
     out = OUT + tl.program_id(1) * M * COLUMNS + i[:, None] * COLUMNS + c[None, :]
     tl.store(out, acc, mask=(i < M)[:, None])
 

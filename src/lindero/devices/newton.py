@@ -19,13 +19,10 @@ of the function whose generalised Newton step this is (convex for μ ≤ the lea
     P(β, b) = ½ βᵀGβ + Σ L_i(−q_i − (Gβ)_i − b) + bδ,   G = K − μI,
     L_i(s) = max {c s − ε_i |c| − μ c²/2 : lower_i ≤ c ≤ upper_i}
 
-When F stops changing the step is exact. Two ways to solve the system:
-
-    conjugate gradients   with rough products, preconditioned (see `preconditioner`): for kernels
-                          with a bulk, on nested problems of n/4^k, …, n/4, n rows, each begun where
-                          the last one ended
-    Cholesky              of K_FF in float64, for few free variables; a small ridge stands for
-                          rounding. Decomposition begins, this ends.
+When F stops changing the step is exact. Conjugate gradients with rough products solve the systems,
+preconditioned (see `preconditioner`): that is for kernels with a bulk, and many free variables.
+Problems are nested, of n/4^k, …, n/4, n rows, each begun where the last one ended, so that most of
+what is free is known at the first step of a size; the first solve of all is kernel ridge regression.
 
 A candidate is β put into its box, its sum put right on the most interior variables, f corrected by
 the columns that moved. It counts when the rows that decide its gap have been done in float64.
@@ -34,6 +31,7 @@ the columns that moved. It counts when the rows that decide its gap have been do
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +55,14 @@ _MU_SETS, _MU_MERIT = 1.4, 0.12
 _FIRST_SHARE, _SHARE, _LAST_SHARE, _NEAR = 0.2, 0.05, 2e-5, 0.02
 _MOST_CG = 100
 
+#: Systems at one size that conjugate gradients leave far from solved, after which they are given
+#: up, and how far that is.
+_FAR = 3.0
+_MOST_UNSOLVED = 3
+
+#: Variables of a program.
+_BLOCK = 1024
+
 #: Steps at the last size, and at others, which end when so few variables would still change.
 _MOST_STEPS, _COARSE_STEPS, _COARSE_CHANGE = 30, 8, 0.1
 
@@ -64,14 +70,8 @@ _MOST_STEPS, _COARSE_STEPS, _COARSE_CHANGE = 30, 8, 0.1
 _DECIDING = 1024
 _INTERIOR = 2048
 
-#: Free variables whose matrix is made and factored, and its ridge, in kernel values.
-MOST_DENSE, _RIDGE = 8192, 1e-5
-
-#: Steps of a finish, how many of them may gain nothing, and the least μ of its sets.
-_MOST_FINISHING, _MOST_IDLE, _FLAT_MU = 16, 6, 4.0
-
 #: The bulk below which a kernel is taken to have none.
-LEAST_BULK = 0.05
+LEAST_BULK = 0.2
 
 
 @dataclass
@@ -145,14 +145,143 @@ def compute_gap(problem: SampleProblem, beta: Tensor, f: Tensor) -> tuple[float,
 
 @dataclass
 class Sets:
-    """What (*) makes of a point: residuals ρ, the free variables, moves of the others."""
+    """What the optimality conditions make of a point: residuals ρ, the free variables, moves of the
+    others (float32, as products take them), what is missing from the sum, the natural residual."""
 
     residual: Tensor
     free: Tensor
     index: Tensor
     move: Tensor
-    target: Tensor
+    missing: Tensor
     natural: float
+
+
+@dataclass
+class Look:
+    """What a step has led to: slopes of P at its beginning and end, variables outside their box and
+    on the wrong side of an end, how far out, and the gap of the point put into its box."""
+
+    u: Tensor
+    f: Tensor
+    slopes: tuple[float, float]
+    outside: int
+    wrong: int
+    far: float
+    gap: float
+
+
+def classify(problem: SampleProblem, u: Tensor, f: Tensor, b: Tensor, mu: float, all_free: bool) -> Sets:
+    """The sets of a point."""
+    n = len(u)
+    if u.device.type == "cuda":
+        from lindero.devices.newton_loops import classify as loop
+
+        blocks = -(-n // _BLOCK)
+        residual, move = torch.empty_like(u), torch.empty(n, device=u.device)
+        free = torch.empty(n, dtype=torch.bool, device=u.device)
+        sums = torch.empty(blocks, 2, dtype=torch.float64, device=u.device)
+        price = problem.q if problem.price is None else problem.price
+        with torch.cuda.device(u.device):
+            loop[(blocks,)](
+                u, f, problem.q, problem.lower, problem.upper, price, b, residual, free, move, sums,
+                n, int(all_free), mu, PRICED=problem.price is not None, BLOCK=_BLOCK,
+            )  # fmt: skip
+        total, squares = sums.sum(0)
+    else:
+        r = -problem.q - f - b
+        inner = soften(u + r / mu, problem.price, mu)
+        target = torch.maximum(torch.minimum(inner, problem.upper), problem.lower)
+        free, residual = (inner > problem.lower) & (inner < problem.upper), r
+        if problem.price is not None:
+            free &= inner != 0.0
+            residual = r - problem.price * target.sign()
+        free |= all_free
+        total = torch.where(free, u, target).sum()
+        squares = torch.where(free, residual, mu * (u - target)).square().sum()
+        move = torch.where(free, 0.0, target - u).float()
+    index = free.nonzero().squeeze(1)
+    natural = math.sqrt(float(squares) / max(1, len(index)))
+    return Sets(residual, free, index, move, problem.delta - total, natural)
+
+
+def look_ahead(
+    problem: SampleProblem, u: Tensor, f: Tensor, b: Tensor,
+    d: Tensor, v: Tensor, db: Tensor, t: float, mu: float,
+) -> Look:  # fmt: skip
+    """The point t along d, v = K d, and what is to be known of it."""
+    n = len(u)
+    if u.device.type == "cuda":
+        from lindero.devices.newton_loops import step as loop
+
+        blocks = -(-n // _BLOCK)
+        new, sums_f = torch.empty_like(u), torch.empty_like(u)
+        sums = torch.empty(blocks, 4, dtype=torch.float64, device=u.device)
+        most = torch.empty(blocks, 3, dtype=torch.float64, device=u.device)
+        price = problem.q if problem.price is None else problem.price
+        with torch.cuda.device(u.device):
+            loop[(blocks,)](
+                u, f, problem.q, problem.lower, problem.upper, price, v, d, d, b, db, new, sums_f,
+                sums, most, n, t, mu, PRICED=problem.price is not None, BLOCK=_BLOCK,
+            )  # fmt: skip
+        found = torch.cat([sums.sum(0), most.amax(0)]).tolist()
+        extra = float(db) * problem.delta if problem.delta else 0.0
+        return Look(
+            new, sums_f, (found[0] + extra, found[1] + extra), int(found[2]), int(found[3]),
+            found[4], found[5] + found[6],
+        )  # fmt: skip
+    wide = d.double()
+    slopes = slope_of(problem, u, f, b, wide, v, db, mu)
+    new, sums_f = u + t * wide, f + t * v
+    width = problem.upper - problem.lower
+    new = torch.where((new - problem.lower).abs() < 1e-7 * width, problem.lower, new)
+    new = torch.where((new - problem.upper).abs() < 1e-7 * width, problem.upper, new)
+    if problem.price is not None:
+        new = torch.where(new.abs() < 1e-7 * width, 0.0, new)
+    r = -problem.q - sums_f - b - t * db
+    inside = torch.maximum(torch.minimum(new, problem.upper), problem.lower)
+    out = (inside - new).abs()
+    price = torch.zeros_like(u) if problem.price is None else problem.price
+    wrong = ((new <= problem.lower) & (r > -price)) | ((new >= problem.upper) & (r < price))
+    if problem.price is not None:
+        wrong |= (new == 0.0) & (r.abs() > price)
+    far = torch.where(out > 0.0, out / width, 0.0).max()
+    gap, _ = compute_gap(problem, inside, sums_f)
+    return Look(
+        new, sums_f, (slopes(0.0), slopes(1.0)), int((out > 0.0).sum()),
+        int((wrong | (out > 0.0)).sum()), float(far), gap,
+    )  # fmt: skip
+
+
+def slope_of(
+    problem: SampleProblem, u: Tensor, f: Tensor, b: Tensor, d: Tensor, v: Tensor, db: Tensor, mu: float
+) -> Callable[[float], float]:
+    """The derivative of P along a step."""
+    bent = v - mu * d
+    a = bent + db
+    s = u + (-problem.q - f - b) / mu
+    first, second = bent @ u + db * problem.delta, bent @ d
+
+    def slope(t: float) -> float:
+        c = soften(s - t * (a / mu), problem.price, mu)
+        c = torch.maximum(torch.minimum(c, problem.upper), problem.lower)
+        return float(first + t * second - c @ a)
+
+    return slope
+
+
+def find_length(slope: Callable[[float], float]) -> float:
+    """Where an increasing slope is zero between 0 and 1, by the secant that keeps both ends."""
+    low, high, at_low, at_high = 0.0, 1.0, slope(0.0), slope(1.0)
+    for _ in range(12):
+        t = low + (high - low) * min(0.9, max(0.1, -at_low / max(at_high - at_low, 1e-300)))
+        at = slope(t)
+        if abs(at) < 0.02 * abs(at_low) or high - low < 1e-3:
+            return max(1e-3, t)
+        if at < 0.0:
+            low, at_low = t, at
+        else:
+            high, at_high = t, at
+    return max(1e-3, 0.5 * (low + high))
 
 
 class Newton:
@@ -207,146 +336,84 @@ class Newton:
 
     def _run_size(self, size: int, last: bool, landmarks: Landmarks, mu: float, watch: Any) -> bool:
         problem, kernel = self.problem, self.whole.kernel
-        begin, fresh = self.steps == 0, False
+        begin, fresh, unsolved = self.steps == 0, False, 0
         preconditioner: Preconditioner | None = None
-        most = _MOST_STEPS if last else _COARSE_STEPS
-        for step in range(most):
-            sets = self._classify(mu, begin and step == 0)
+        for step in range(_MOST_STEPS if last else _COARSE_STEPS):
+            sets = classify(problem, self.u, self.f, self.b, mu, begin and step == 0)
             count = len(sets.index)
-            if count < 2:
+            if count < 2 or not math.isfinite(sets.natural):
                 return False
             if preconditioner is None:
-                wide = min(landmarks.m, _round_up(_MARKS * math.sqrt(0.6 * count)),
-                           max(256, count // 512 * 256))  # fmt: skip
+                wide = min(
+                    landmarks.m, _round_up(_MARKS * math.sqrt(0.6 * count)), max(256, count // 512 * 256)
+                )
                 preconditioner = Preconditioner(landmarks, size, wide)
             preconditioner.build(sets.free, sets.index)
-            missing = problem.delta - float((self.u + sets.move).sum())
             d = sets.move
-            d[sets.index] = missing * preconditioner.along.double()
+            d[sets.index] = sets.missing.float() * preconditioner.along
             right = sets.residual[sets.index].float()
             moved = d.nonzero().squeeze(1)
             rows = kernel.take(sets.index, rough=True)
             if len(moved):
-                right = right - kernel.fused(rows, kernel.take(moved, rough=True), d[moved].float(), False)
-            rms = float((right - right.mean()).square().mean().sqrt())
+                right = right - kernel.fused(rows, kernel.take(moved, rough=True), d[moved], False)
             near = last and sets.natural < _NEAR
-            share = _SHARE if step else _FIRST_SHARE
             # The first system of all is kernel ridge regression.
             ridge = 1.0 / self._typical_bound() if begin and step == 0 else 0.0
-            goal = _LAST_SHARE * rms if near else share * sets.natural
-            x, used = self._conjugate_gradients(rows, preconditioner, right, ridge, goal)
-            if x is None:
+            goal = (_SHARE if step else _FIRST_SHARE) * sets.natural
+            if near:
+                goal = _LAST_SHARE * float((right - right.mean()).square().mean().sqrt())
+            x, used, solved = self._conjugate_gradients(rows, preconditioner, right, ridge, goal)
+            self.cg_steps, self.steps = self.cg_steps + used, self.steps + 1
+            unsolved += not (solved or near)
+            if x is None or unsolved >= _MOST_UNSOLVED:
                 return False
-            self.cg_steps += used
-            d[sets.index] += x.double()
+            d[sets.index] += x
             moved = d.nonzero().squeeze(1)
             v = kernel.product(slice(0, size), moved, d[moved])
             searched = (not begin or step > 0) and sets.natural > 5 * self.tol
-            outside = self._move(sets, d, v, _MU_MERIT * mu, searched)
-            self.steps += 1
+            look = self._move(sets, d, v, _MU_MERIT * mu, searched)
+            gap = math.inf
             if last and step and not fresh and sets.natural < 0.2:
                 # Rounding of the large early steps goes.
                 fresh = True
                 support = self.u.nonzero().squeeze(1)
                 self.f = kernel.product(slice(0, size), support, self.u[support])
-            gap = math.inf
-            if last:
-                gap = self._try_candidate(outside, count)
+                look.gap, look.outside = math.inf, max(1, look.outside)
+            if last and look.far < 0.05 and look.outside < 0.1 * count:
+                gap = self._try_candidate(look)
                 if gap <= self.tol:
                     return True
-            elif outside < _COARSE_CHANGE * count:
+            elif not last and look.wrong < _COARSE_CHANGE * count:
                 return True
-            if not math.isfinite(sets.natural) or watch(self.steps, gap):
+            if watch(self.steps, gap):
                 return False
         return not last
 
     def _typical_bound(self) -> float:
         return float((self.problem.upper - self.problem.lower).mean())
 
-    def _classify(self, mu: float, all_free: bool) -> Sets:
-        problem, u = self.problem, self.u
-        r = -problem.q - self.f - self.b
-        inner = soften(u + r / mu, problem.price, mu)
-        target = torch.maximum(torch.minimum(inner, problem.upper), problem.lower)
-        free = (inner > problem.lower) & (inner < problem.upper)
-        residual = r
-        if problem.price is not None:
-            free &= inner != 0.0
-            residual = r - problem.price * target.sign()
-        if all_free:
-            free = torch.ones_like(free)
-        natural = torch.where(free, residual, mu * (u - target))
-        index = free.nonzero().squeeze(1)
-        move = torch.where(free, 0.0, target - u)
-        size = float((natural.square().sum() / max(1, len(index))).sqrt())
-        return Sets(residual, free, index, move, target, size)
+    def _move(self, sets: Sets, d: Tensor, v: Tensor, mu: float, searched: bool) -> Look:
+        """Go along d, v = K d, as far as P falls if that is `searched`."""
+        problem = self.problem
+        db = (sets.residual - v)[sets.index].mean()
+        point = problem, self.u, self.f, self.b
+        t, look = 1.0, look_ahead(*point, d, v, db, 1.0, mu)
+        if searched and look.slopes[0] < 0.0 and look.slopes[1] > -0.3 * look.slopes[0]:
+            t = find_length(slope_of(*point, d.double(), v, db, mu))
+            look = look_ahead(*point, d, v, db, t, mu)
+        self.u, self.f, self.b = look.u, look.f, self.b + t * db
+        return look
 
-    def _move(self, sets: Sets, d: Tensor, v: Tensor, mu: float, searched: bool) -> int:
-        """Go along d, v = K d; how many variables are outside their box or at the wrong bound."""
-        problem, u = self.problem, self.u
-        change = sets.residual - v
-        db = change[sets.index].mean()
-        t = 1.0
-        if searched:
-            t = self._find_length(d, v, db, mu)
-        u = u + t * d
-        snapped = 1e-7 * (problem.upper - problem.lower)
-        u = torch.where((u - problem.lower).abs() < snapped, problem.lower, u)
-        u = torch.where((u - problem.upper).abs() < snapped, problem.upper, u)
-        self.u, self.f, self.b = u, self.f + t * v, self.b + t * db
-        r = -problem.q - self.f - self.b
-        out = (u < problem.lower) | (u > problem.upper)
-        price = 0.0 if problem.price is None else problem.price
-        wrong = ((u <= problem.lower) & (r > -price)) | ((u >= problem.upper) & (r < price))
-        if problem.price is None:
-            return int((out | wrong).sum())
-        wrong |= (u == 0.0) & (r.abs() > problem.price)
-        turned = (sets.target.sign() * u < 0.0) & sets.free
-        return int((out | wrong | turned).sum())
-
-    def _find_length(self, d: Tensor, v: Tensor, db: Tensor, mu: float) -> float:
-        """Where P is least along a step, if that is well before its end; by two grids of points."""
-        problem, u = self.problem, self.u
-        bent = v - mu * d
-        a = bent + db
-        s = u + (-problem.q - self.f - self.b) / mu
-        first, second, rest = bent @ u + db * problem.delta, bent @ d, a / mu
-
-        def slope(lengths: Tensor) -> Tensor:
-            out = torch.empty_like(lengths)
-            for k, length in enumerate(lengths):
-                c = soften(s - length * rest, problem.price, mu)
-                c = torch.maximum(torch.minimum(c, problem.upper), problem.lower)
-                out[k] = first + length * second - c @ a
-            return out
-
-        ends = slope(torch.tensor([0.0, 1.0], dtype=torch.float64, device=u.device)).tolist()
-        if not (ends[0] < 0.0 and ends[1] > -0.3 * ends[0]):
-            return 1.0
-        low, high = 0.0, 1.0
-        for _ in range(2):
-            grid = torch.linspace(low, high, 17, dtype=torch.float64, device=u.device)
-            slopes = slope(grid).tolist()
-            k = next((i for i in range(1, 17) if slopes[i] >= 0.0), 16)
-            step = (high - low) / 16
-            share = -slopes[k - 1] / max(slopes[k] - slopes[k - 1], 1e-300)
-            low, high = low + (k - 1) * step, low + k * step
-        return min(1.0, max(1e-3, low + min(1.0, max(0.0, share)) * (high - low)))
-
-    def _try_candidate(self, outside: int, n_free: int) -> float:
+    def _try_candidate(self, look: Look) -> float:
         """The gap of the point put into the box; kept if it is the best so far."""
-        problem, kernel, u = self.problem, self.whole.kernel, self.u
-        beta, f = torch.maximum(torch.minimum(u, problem.upper), problem.lower), self.f
-        widths = (problem.upper - problem.lower).clamp(max=1e300)
-        far = float(((beta - u).abs() / widths.clamp(min=1e-300)).max())
-        if outside and (far > 0.05 or outside > 0.1 * n_free):
-            return math.inf
-        beta = self._balance(beta)
-        change = beta - u
-        moved = change.nonzero().squeeze(1)
-        if len(moved):
+        problem, kernel, u, f = self.problem, self.whole.kernel, self.u, self.f
+        beta, gap = u, look.gap
+        if look.outside:
+            beta = self._balance(torch.maximum(torch.minimum(u, problem.upper), problem.lower))
+            change = beta - u
+            moved = change.nonzero().squeeze(1)
             f = f + kernel.product(slice(0, len(u)), moved, change[moved])
-        gap, _ = compute_gap(problem, beta, f)
+            gap, _ = compute_gap(problem, beta, f)
         if gap <= 0.9 * self.tol:
             f, gap = self._verify(beta, f)
         if self.best is None or gap < self.best[0]:
@@ -382,9 +449,9 @@ class Newton:
 
     def _conjugate_gradients(
         self, rows: Any, preconditioner: Preconditioner, right: Tensor, ridge: float, goal: float
-    ) -> tuple[Tensor | None, int]:
+    ) -> tuple[Tensor | None, int, bool]:
         """(K_FF + ridge I) x = right + constant, Σx = 0. An iteration is a dozen small kernels,
-        recorded and played as one."""
+        recorded and played as one. The third result says whether the goal was nearly reached."""
         kernel, n, device = self.whole.kernel, len(right), right.device
         x, stats = torch.zeros(n, device=device), torch.zeros(2, device=device)
         r = right.clone()
@@ -425,62 +492,11 @@ class Newton:
             worst, rms = stats.tolist()
             seen.append(rms)
             if not math.isfinite(rms):
-                return None, used
+                return None, used, False
+            solved = worst < 0.2 * self.tol or rms < goal
             slow = len(seen) > 4 and rms > 0.6 * seen[-4]
-            if worst < 0.2 * self.tol or rms < goal or used >= _MOST_CG or slow:
-                return x, used
-
-    # -- few free variables, Cholesky ------------------------------------------------------------
-
-    def finish(self, beta: Tensor, f: Tensor, watch: Any) -> bool:
-        """From a point in the box that is nearly optimal; whether the gap came within tol. Which
-        variables are free is read from signs alone: μ is as large as can be."""
-        problem, kernel = self.whole, self.whole.kernel
-        self.problem, self.u, self.f = problem, beta, f
-        gap, middle = compute_gap(problem, beta, f)
-        self.b = torch.tensor(middle, dtype=torch.float64, device=beta.device)
-        self.best = gap, beta, f
-        widths = problem.upper - problem.lower
-        mu = max(_FLAT_MU, 32.0 * gap / float(torch.where(widths > 0, widths, torch.inf).amin()))
-        least, idle = gap, 0
-        for _ in range(_MOST_FINISHING):
-            sets = self._classify(mu, False)
-            count = len(sets.index)
-            if count < 2 or count > MOST_DENSE:
-                return False
-            d = self._solve_densely(sets)
-            if d is None:
-                return False
-            moved = d.nonzero().squeeze(1)
-            v = kernel.product(None, moved, d[moved])
-            self._move(sets, d, v, mu, False)
-            self.steps += 1
-            gap = self._try_candidate(0, count)
-            if gap <= self.tol:
-                return True
-            idle = 0 if gap < 0.7 * least else idle + 1
-            least = min(least, gap)
-            if idle >= _MOST_IDLE or watch(self.steps, gap):
-                return False
-        return False
-
-    def _solve_densely(self, sets: Sets) -> Tensor | None:
-        """The step of all variables; None where K_FF is not positive definite."""
-        problem, kernel, d = self.problem, self.whole.kernel, sets.move
-        moved = d.nonzero().squeeze(1)
-        right = sets.residual[sets.index]
-        if len(moved):
-            right = right - kernel.product(sets.index, moved, d[moved])
-        matrix = kernel.block(sets.index, sets.index).double()
-        matrix.diagonal().add_(_RIDGE * kernel.largest())
-        root, failed = torch.linalg.cholesky_ex(matrix)
-        if int(failed):
-            return None
-        solved = torch.cholesky_solve(torch.stack([right, torch.ones_like(right)], 1), root)
-        missing = problem.delta - (self.u + d).sum()
-        db = (solved[:, 0].sum() - missing) / solved[:, 1].sum()
-        d[sets.index] = solved[:, 0] - db * solved[:, 1]
-        return d
+            if solved or slow or used >= _MOST_CG:
+                return x, used, rms < _FAR * goal
 
 
 def choose_landmarks(n: int) -> int:

@@ -78,6 +78,19 @@ def _gaussians(left: Tensor, right: Tensor) -> Tensor:
     return torch.exp2(left @ right.T - 0.5 * a[:, None] - 0.5 * b[None])
 
 
+def measure_bulk(kernel: DeviceKernel) -> float:
+    """The mean of δ for a few landmarks, which are rows themselves: what a kernel has beyond its
+    largest eigenvalues."""
+    n = min(kernel.n_samples, 1024)
+    m = min(256, n // 2)
+    rows = kernel.scaled_rows(torch.arange(n, device=kernel.device) * (kernel.n_samples // n)).double()
+    among = _gaussians(rows[:m], rows[:m])
+    among.diagonal().add_(_JITTER)
+    root = torch.linalg.cholesky_ex(among)[0]
+    features = torch.linalg.solve_triangular(root, _gaussians(rows[:m], rows[m:]), upper=False)
+    return float((1.0 - features.square().sum(0)).mean())
+
+
 class Preconditioner:
     """apply(r) = M⁻¹ r, made sum-free, with M = B_F B_Fᵀ + diag(δ + ridge)."""
 

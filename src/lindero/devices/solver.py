@@ -1,17 +1,19 @@
 """Which solver for which problem on a device.
 
     Newton's method          Gaussian kernels with a bulk (`newton.LEAST_BULK`), thousands of rows
-    decomposition            everything else; where few variables are free near the end, Newton's
-                             method with dense matrices finishes
+    decomposition            everything else
+    many problems at once    decomposition of all of them side by side (`many`)
 
-What one method does not finish the other goes on with, from the best point of both. The bulk is
+What Newton's method does not finish decomposition goes on with. The bulk is
 seen at the landmarks, before anything is solved.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,17 +21,16 @@ import torch
 from torch import Tensor
 
 from lindero.devices.kernel import DeviceKernel
+from lindero.devices.many import ManyProblems
 from lindero.devices.newton import (
     LEAST_BULK,
-    MOST_DENSE,
     Newton,
     SampleProblem,
     choose_landmarks,
-    compute_gap,
     fold,
     unfold,
 )
-from lindero.devices.preconditioner import Landmarks
+from lindero.devices.preconditioner import Landmarks, measure_bulk
 from lindero.devices.problem import DeviceProblem
 from lindero.devices.working_set import DeviceDescent
 from lindero.problems.dual_qp import DualQP
@@ -38,9 +39,8 @@ from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, 
 #: Rows from which Newton's method pays.
 FEWEST_NEWTON = 4_000
 
-#: Gaps, in units of tol, from which Newton's method may finish what decomposition began: should it
-#: not from the first, it may from the second.
-FINISHED_FROM = (40.0, 8.0, 0.0)
+#: The gap up to which the best point of Newton's method is gone on from.
+_WORTH_KEEPING = 0.5
 
 
 @dataclass(frozen=True)
@@ -74,62 +74,49 @@ class DeviceSolver(Solver):
         folded = fold(on_device) if np.isfinite(problem.u).all() else None
         n_iter = 0
         z = f = None
-        if start is None and folded is not None and self._suits_newton(kernel):
+        if start is None and folded is not None and self._suits_newton(kernel, counted):
             newton, order = self._run_newton(folded, _Watch(limits, self.tol, number, begun), counted)
-            if newton is not None:
-                n_iter = newton.steps
-                if newton.best is not None:
-                    gap, beta, at_rows = newton.best
-                    back = torch.empty_like(order)
-                    back[order] = torch.arange(len(order), device=order.device)
-                    beta, at_rows = beta[back], at_rows[back]
-                    if gap <= self.tol:
-                        return self._solution(
-                            on_device, unfold(on_device, beta), at_rows, Status.OPTIMAL, n_iter,
-                            begun, newton.blur, counted,
-                        )  # fmt: skip
-                    if gap < 1.0:
-                        z, f = unfold(on_device, beta), at_rows
-                del newton
+            n_iter = newton.steps
+            if newton.best is not None:
+                gap, beta, at_rows = newton.best
+                back = torch.empty_like(order)
+                back[order] = torch.arange(len(order), device=order.device)
+                z, f = unfold(on_device, beta[back]), at_rows[back]
+                if gap <= self.tol:
+                    return self._solution(
+                        on_device, z, f, Status.OPTIMAL, n_iter, begun, newton.blur, counted
+                    )
+                if gap > _WORTH_KEEPING:
+                    z = f = None
+            del newton
         if z is None:
             z = on_device.signed(problem.start(start.a if start else None))
             f = None
         descent = DeviceDescent(on_device, self.tol, z, f)
-        turns = iter(FINISHED_FROM if folded is not None and self.method == "auto" else (0.0,))
-        while True:
-            until = next(turns) * self.tol
-            status = descent.run(limits.deduct(n_iter), number, begun, until)
-            counted |= {"outer": descent.outer, "refreshed": descent.refreshed}
-            if status is not None:
-                break
-            assert folded is not None
-            finished = self._finish(on_device, folded, descent, limits, number, begun, counted)
-            if finished is not None:
-                return self._solution(
-                    on_device, *finished, Status.OPTIMAL, n_iter + descent.n_iter + counted["finishing"],
-                    begun, counted.pop("blur"), counted,
-                )  # fmt: skip
+        status = descent.run(limits.deduct(n_iter), number, begun)
+        counted |= {"outer": descent.outer, "refreshed": descent.refreshed}
         return self._solution(
             on_device, descent.z, descent.f, status, n_iter + descent.n_iter, begun, descent.blur, counted
         )
 
-    def _suits_newton(self, kernel: DeviceKernel) -> bool:
+    def _suits_newton(self, kernel: DeviceKernel, counted: dict[str, Any]) -> bool:
         if self.method != "auto":
             return self.method == "newton"
-        return kernel.is_fused and kernel.factor == 1.0 and kernel.n_samples >= FEWEST_NEWTON
+        fits = kernel.device.type == "cuda" and kernel.is_fused and kernel.factor == 1.0
+        if not fits or kernel.n_samples < FEWEST_NEWTON:
+            return False
+        counted["bulk"] = measure_bulk(kernel)
+        return bool(counted["bulk"] >= LEAST_BULK)
 
     def _run_newton(
         self, folded: SampleProblem, watch: _Watch, counted: dict[str, Any]
-    ) -> tuple[Newton | None, Tensor]:
-        """Newton's method on rows in random order; None where the kernel has no bulk."""
+    ) -> tuple[Newton, Tensor]:
+        """Newton's method on rows in random order."""
         n, device = folded.kernel.n_samples, folded.kernel.device
         generator = torch.Generator(device).manual_seed(0)
         order = torch.randperm(n, device=device, generator=generator)
         kernel = folded.kernel.subset(order)
         landmarks = Landmarks(kernel, choose_landmarks(n))
-        counted["bulk"] = landmarks.bulk
-        if landmarks.bulk < LEAST_BULK and self.method == "auto":
-            return None, order
         price = None if folded.price is None else folded.price[order]
         shuffled = SampleProblem(
             kernel, folded.q[order], folded.lower[order], folded.upper[order], price, folded.delta
@@ -138,31 +125,6 @@ class DeviceSolver(Solver):
         newton.run_nested(landmarks, watch)
         counted |= {"newton": newton.steps, "cg": newton.cg_steps}
         return newton, order
-
-    def _finish(
-        self, problem: DeviceProblem, folded: SampleProblem, descent: DeviceDescent,
-        limits: Limits, number: int, begun: float, counted: dict[str, Any],
-    ) -> tuple[Tensor, Tensor] | None:  # fmt: skip
-        """What Newton's method makes of decomposition's point: a solution, or a better point."""
-        beta = problem.at_samples(descent.z)
-        free = (beta > folded.lower) & (beta < folded.upper)
-        if folded.price is not None:
-            free &= beta != 0.0
-        if int(free.sum()) > MOST_DENSE // 2:
-            return None
-        newton = Newton(folded, self.tol)
-        watch = _Watch(limits, self.tol, number, begun, descent.n_iter)
-        before, _ = compute_gap(folded, beta, descent.f)
-        done = newton.finish(beta, descent.f.clone(), watch)
-        counted["finishing"] = newton.steps
-        assert newton.best is not None
-        gap, beta, f = newton.best
-        if done:
-            counted["blur"] = newton.blur
-            return unfold(problem, beta), f
-        if gap < before:
-            descent.restart(unfold(problem, beta), f)
-        return None
 
     def _solution(
         self, problem: DeviceProblem, z: Tensor, f: Tensor, status: Status, n_iter: int,
@@ -175,3 +137,19 @@ class DeviceSolver(Solver):
         values = f.cpu().numpy()
         bias, seconds = host.bias(a, values), time.perf_counter() - begun
         return Solution(a, values, bias, status, n_iter, seconds, blur=blur, statistics=counted)
+
+    def solve_all(
+        self, problems: Sequence[DualQP], starts: Sequence[Start], limits: Limits
+    ) -> list[Solution]:
+        """The solutions of several problems, side by side where that is possible. Their kernels'
+        tables are kept for the next call, while it asks for the same kernels."""
+        kernels = [problem.kernel for problem in problems]
+        kept = self._kept
+        if not kept or not kept[0].covers(kernels):
+            kept.clear()
+            kept.append(ManyProblems(kernels, self))
+        return kept[0].solve(problems, starts, limits)
+
+    @cached_property
+    def _kept(self) -> list[ManyProblems]:
+        return []
