@@ -20,7 +20,7 @@ from lindero.solvers.solution import Limits, Status  # noqa: E402
 TOL = 1e-3
 
 
-def clouds(n=120, d=4, n_classes=4, seed=0):
+def clouds(n=80, d=4, n_classes=4, seed=0):
     random = np.random.default_rng(seed)
     y = random.integers(0, n_classes, n)
     return random.standard_normal((n, d)) + 0.8 * random.standard_normal((n_classes, d))[y], y
@@ -89,7 +89,7 @@ def test_parts_of_larger_problems(monkeypatch):
     monkeypatch.setattr(side_by_side, "MOST_WHOLE", 32)
     monkeypatch.setattr(side_by_side, "PART", 32)
     monkeypatch.setattr("lindero.devices.many.MOST_WHOLE", 32)
-    X, y = clouds(150, n_classes=3)
+    X, y = clouds(100, n_classes=3)
     function = KernelFunction("rbf", gamma=0.3)
     problems = pair_problems(on_device(X, function), y)
     references = pair_problems(kernel_operator(X, function), y)
