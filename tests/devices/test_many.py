@@ -124,8 +124,9 @@ def test_a_path_keeps_its_tables():
     assert matrices[0] is matrices[1] is matrices[2]
 
 
-def test_hard_problems_are_finished_by_the_single_solver(monkeypatch):
-    monkeypatch.setattr(side_by_side, "MOST_JUDGED", 1)
+@pytest.mark.parametrize("name, value", [("MOST_JUDGED", 1), ("MANY_STEPS", 5)])
+def test_hard_problems_are_finished_by_the_single_solver(monkeypatch, name, value):
+    monkeypatch.setattr(side_by_side, name, value)
     monkeypatch.setattr(side_by_side, "FIRST_AIM", 500.0)
     X, y = clouds()
     function = KernelFunction("rbf", gamma=0.3)
@@ -134,6 +135,7 @@ def test_hard_problems_are_finished_by_the_single_solver(monkeypatch):
     solutions = DeviceSolver(tol=TOL).solve_all(problems, [None] * len(problems), Limits())
     require_same(problems, solutions, references)
     assert any("refreshed" in solution.statistics for solution in solutions)
+    assert all(solution.n_iter > 0 for solution in solutions)
 
 
 @pytest.mark.parametrize("limit", ["steps", "time", "callback", "interrupt"])
