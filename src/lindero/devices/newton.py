@@ -19,13 +19,10 @@ of the function whose generalised Newton step this is (convex for μ ≤ the lea
     P(β, b) = ½ βᵀGβ + Σ L_i(−q_i − (Gβ)_i − b) + bδ,   G = K − μI,
     L_i(s) = max {c s − ε_i |c| − μ c²/2 : lower_i ≤ c ≤ upper_i}
 
-When F stops changing the step is exact. Two ways to solve the system:
-
-    conjugate gradients   with rough products, preconditioned (see `preconditioner`): for kernels
-                          with a bulk, on nested problems of n/4^k, …, n/4, n rows, each begun where
-                          the last one ended
-    Cholesky              of K_FF in float64, for few free variables; a small ridge stands for
-                          rounding. Decomposition begins, this ends.
+When F stops changing the step is exact. Conjugate gradients with rough products solve the systems,
+preconditioned (see `preconditioner`): that is for kernels with a bulk, and many free variables.
+Problems are nested, of n/4^k, …, n/4, n rows, each begun where the last one ended, so that most of
+what is free is known at the first step of a size; the first solve of all is kernel ridge regression.
 
 A candidate is β put into its box, its sum put right on the most interior variables, f corrected by
 the columns that moved. It counts when the rows that decide its gap have been done in float64.
@@ -58,8 +55,10 @@ _MU_SETS, _MU_MERIT = 1.4, 0.12
 _FIRST_SHARE, _SHARE, _LAST_SHARE, _NEAR = 0.2, 0.05, 2e-5, 0.02
 _MOST_CG = 100
 
-#: Systems at one size that conjugate gradients do not solve, after which they are given up.
-_MOST_UNSOLVED = 2
+#: Systems at one size that conjugate gradients leave far from solved, after which they are given
+#: up, and how far that is.
+_FAR = 3.0
+_MOST_UNSOLVED = 3
 
 #: Variables of a program.
 _BLOCK = 1024
@@ -70,12 +69,6 @@ _MOST_STEPS, _COARSE_STEPS, _COARSE_CHANGE = 30, 8, 0.1
 #: Rows that decide a gap, and interior variables that take up a sum.
 _DECIDING = 1024
 _INTERIOR = 2048
-
-#: Free variables whose matrix is made and factored, and its ridge, in kernel values.
-MOST_DENSE, _RIDGE = 8192, 1e-5
-
-#: Steps of a finish, how many of them may gain nothing, and the least μ of its sets.
-_MOST_FINISHING, _MOST_IDLE, _FLAT_MU = 16, 6, 4.0
 
 #: The bulk below which a kernel is taken to have none.
 LEAST_BULK = 0.2
@@ -458,7 +451,7 @@ class Newton:
         self, rows: Any, preconditioner: Preconditioner, right: Tensor, ridge: float, goal: float
     ) -> tuple[Tensor | None, int, bool]:
         """(K_FF + ridge I) x = right + constant, Σx = 0. An iteration is a dozen small kernels,
-        recorded and played as one. The third result says whether the goal was reached."""
+        recorded and played as one. The third result says whether the goal was nearly reached."""
         kernel, n, device = self.whole.kernel, len(right), right.device
         x, stats = torch.zeros(n, device=device), torch.zeros(2, device=device)
         r = right.clone()
@@ -503,57 +496,7 @@ class Newton:
             solved = worst < 0.2 * self.tol or rms < goal
             slow = len(seen) > 4 and rms > 0.6 * seen[-4]
             if solved or slow or used >= _MOST_CG:
-                return x, used, solved
-
-    # -- few free variables, Cholesky ------------------------------------------------------------
-
-    def finish(self, beta: Tensor, f: Tensor, watch: Any) -> bool:
-        """From a point in the box that is nearly optimal; whether the gap came within tol. Which
-        variables are free is read from signs alone: μ is as large as can be."""
-        problem, kernel = self.whole, self.whole.kernel
-        self.problem, self.u, self.f = problem, beta, f
-        gap, middle = compute_gap(problem, beta, f)
-        self.b = torch.tensor(middle, dtype=torch.float64, device=beta.device)
-        self.best = gap, beta, f
-        widths = problem.upper - problem.lower
-        mu = max(_FLAT_MU, 32.0 * gap / float(torch.where(widths > 0, widths, torch.inf).amin()))
-        least, idle = gap, 0
-        for _ in range(_MOST_FINISHING):
-            sets = classify(problem, self.u, self.f, self.b, mu, False)
-            if not 2 <= len(sets.index) <= MOST_DENSE:
-                return False
-            d = self._solve_densely(sets)
-            if d is None:
-                return False
-            moved = d.nonzero().squeeze(1)
-            v = kernel.product(None, moved, d[moved])
-            look = self._move(sets, d, v, mu, False)
-            self.steps += 1
-            gap = self._try_candidate(look)
-            if gap <= self.tol:
-                return True
-            idle = 0 if gap < 0.7 * least else idle + 1
-            least = min(least, gap)
-            if idle >= _MOST_IDLE or watch(self.steps, gap):
-                return False
-        return False
-
-    def _solve_densely(self, sets: Sets) -> Tensor | None:
-        """The step of all variables; None where K_FF is not positive definite."""
-        kernel, d = self.whole.kernel, sets.move
-        moved = d.nonzero().squeeze(1)
-        right = sets.residual[sets.index]
-        if len(moved):
-            right = right - kernel.product(sets.index, moved, d[moved])
-        matrix = kernel.block(sets.index, sets.index).double()
-        matrix.diagonal().add_(_RIDGE * kernel.largest())
-        root, failed = torch.linalg.cholesky_ex(matrix)
-        if int(failed):
-            return None
-        solved = torch.cholesky_solve(torch.stack([right, torch.ones_like(right)], 1), root)
-        db = (solved[:, 0].sum() - sets.missing) / solved[:, 1].sum()
-        d[sets.index] = (solved[:, 0] - db * solved[:, 1]).float()
-        return d
+                return x, used, rms < _FAR * goal
 
 
 def choose_landmarks(n: int) -> int:

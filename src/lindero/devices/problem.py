@@ -16,6 +16,9 @@ from torch import Tensor
 from lindero.devices.kernel import DeviceKernel
 from lindero.problems.dual_qp import DualQP
 
+#: Variables that take up what a sum is off.
+_SHARING = 2048
+
 #: Programs of `descend` hold at most this many groups.
 MOST_GROUPS = 2
 
@@ -69,6 +72,22 @@ class DeviceProblem:
         at_samples = self.at_samples(z)
         support = at_samples.nonzero().squeeze(1)
         return self.kernel.product(None, support, at_samples[support], precise)
+
+    def balance(self, z: Tensor) -> Tensor:
+        """The change of z that puts the sum of each group right: the same for many of the variables
+        that are farthest from their bounds. What they have no room for is left."""
+        change = torch.zeros_like(z)
+        room = torch.minimum(z - self.lower, self.upper - z)
+        for group, (_, delta) in enumerate(self.host.groups):
+            inside = self.group_of == group
+            excess = torch.where(inside, z, 0.0).sum() - delta
+            spare = torch.where(inside, room, 0.0)
+            farthest = torch.topk(spare, min(_SHARING, len(spare)))
+            able = farthest.values > 0.5 * farthest.values[0]
+            shift = torch.where(able, -excess / able.sum(), 0.0)
+            limit = torch.where(able, farthest.values, 0.0)
+            change.index_add_(0, farthest.indices, torch.maximum(torch.minimum(shift, limit), -limit))
+        return change
 
     def ends(self, v: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
         """In each group, the least v of those that can rise and the largest of those that can fall."""

@@ -1,11 +1,10 @@
 """Which solver for which problem on a device.
 
     Newton's method          Gaussian kernels with a bulk (`newton.LEAST_BULK`), thousands of rows
-    decomposition            everything else; where few variables are free near the end, Newton's
-                             method with dense matrices finishes
+    decomposition            everything else
     many problems at once    decomposition of all of them side by side (`many`)
 
-What one method does not finish the other goes on with, from the best point of both. The bulk is
+What Newton's method does not finish decomposition goes on with. The bulk is
 seen at the landmarks, before anything is solved.
 """
 
@@ -25,11 +24,9 @@ from lindero.devices.kernel import DeviceKernel
 from lindero.devices.many import ManyProblems
 from lindero.devices.newton import (
     LEAST_BULK,
-    MOST_DENSE,
     Newton,
     SampleProblem,
     choose_landmarks,
-    compute_gap,
     fold,
     unfold,
 )
@@ -41,11 +38,6 @@ from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, 
 
 #: Rows from which Newton's method pays.
 FEWEST_NEWTON = 4_000
-
-#: Gaps, in units of tol, from which Newton's method may finish what decomposition began: should it
-#: not from the first, it may from the second.
-FINISHED_FROM = (40.0, 8.0, 0.0)
-
 
 #: The gap up to which the best point of Newton's method is gone on from.
 _WORTH_KEEPING = 0.5
@@ -101,20 +93,8 @@ class DeviceSolver(Solver):
             z = on_device.signed(problem.start(start.a if start else None))
             f = None
         descent = DeviceDescent(on_device, self.tol, z, f)
-        turns = iter(FINISHED_FROM if folded is not None and self.method == "auto" else (0.0,))
-        while True:
-            until = next(turns) * self.tol
-            status = descent.run(limits.deduct(n_iter), number, begun, until)
-            counted |= {"outer": descent.outer, "refreshed": descent.refreshed}
-            if status is not None:
-                break
-            assert folded is not None
-            finished = self._finish(on_device, folded, descent, limits, number, begun, counted)
-            if finished is not None:
-                return self._solution(
-                    on_device, *finished, Status.OPTIMAL, n_iter + descent.n_iter + counted["finishing"],
-                    begun, counted.pop("blur"), counted,
-                )  # fmt: skip
+        status = descent.run(limits.deduct(n_iter), number, begun)
+        counted |= {"outer": descent.outer, "refreshed": descent.refreshed}
         return self._solution(
             on_device, descent.z, descent.f, status, n_iter + descent.n_iter, begun, descent.blur, counted
         )
@@ -145,31 +125,6 @@ class DeviceSolver(Solver):
         newton.run_nested(landmarks, watch)
         counted |= {"newton": newton.steps, "cg": newton.cg_steps}
         return newton, order
-
-    def _finish(
-        self, problem: DeviceProblem, folded: SampleProblem, descent: DeviceDescent,
-        limits: Limits, number: int, begun: float, counted: dict[str, Any],
-    ) -> tuple[Tensor, Tensor] | None:  # fmt: skip
-        """What Newton's method makes of decomposition's point: a solution, or a better point."""
-        beta = problem.at_samples(descent.z)
-        free = (beta > folded.lower) & (beta < folded.upper)
-        if folded.price is not None:
-            free &= beta != 0.0
-        if int(free.sum()) > MOST_DENSE // 2:
-            return None
-        newton = Newton(folded, self.tol)
-        watch = _Watch(limits, self.tol, number, begun, descent.n_iter)
-        before, _ = compute_gap(folded, beta, descent.f)
-        done = newton.finish(beta, descent.f.clone(), watch)
-        counted["finishing"] = newton.steps
-        assert newton.best is not None
-        gap, beta, f = newton.best
-        if done:
-            counted["blur"] = newton.blur
-            return unfold(problem, beta), f
-        if gap < before:
-            descent.restart(unfold(problem, beta), f)
-        return None
 
     def _solution(
         self, problem: DeviceProblem, z: Tensor, f: Tensor, status: Status, n_iter: int,

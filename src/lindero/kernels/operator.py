@@ -262,7 +262,12 @@ def kernel_operator(
     X: Any, function: KernelFunction, dtype: Any = np.float64, shift: Array | None = None
 ) -> KernelOperator:
     """The operator of `function` over the rows of X (the matrix itself when precomputed). `shift`
-    moves the origin of dense data; see `origin`, which the Gaussian kernel uses unasked."""
+    moves the origin of dense data; see `origin`, which the Gaussian kernel uses unasked. Rows on a
+    device make their own."""
+    make_own = getattr(X, "make_kernel", None)
+    if make_own is not None:
+        own: KernelOperator = make_own(function)
+        return own
     if function.name == "precomputed":
         return PrecomputedKernel(X, dtype)
     if function.call is not None:
@@ -280,6 +285,8 @@ def origin(X: Any, function: KernelFunction) -> Array | None:
     harmless. The linear one may be moved wherever Σz = 0, with a constant w·origin to add to the
     bias; it is, where the data are farther from their origin than from each other."""
     if sp.issparse(X) or X.shape[0] == 0 or function.name not in ("rbf", "linear"):
+        return None
+    if hasattr(X, "make_kernel"):
         return None
     mean: Array = X.mean(axis=0, dtype=np.float64)
     if function.name == "linear":
