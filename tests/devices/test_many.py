@@ -20,7 +20,7 @@ from lindero.solvers.solution import Limits, Status  # noqa: E402
 TOL = 1e-3
 
 
-def clouds(n=120, d=4, n_classes=4, seed=0):
+def clouds(n=80, d=4, n_classes=4, seed=0):
     random = np.random.default_rng(seed)
     y = random.integers(0, n_classes, n)
     return random.standard_normal((n, d)) + 0.8 * random.standard_normal((n_classes, d))[y], y
@@ -89,7 +89,7 @@ def test_parts_of_larger_problems(monkeypatch):
     monkeypatch.setattr(side_by_side, "MOST_WHOLE", 32)
     monkeypatch.setattr(side_by_side, "PART", 32)
     monkeypatch.setattr("lindero.devices.many.MOST_WHOLE", 32)
-    X, y = clouds(150, n_classes=3)
+    X, y = clouds(100, n_classes=3)
     function = KernelFunction("rbf", gamma=0.3)
     problems = pair_problems(on_device(X, function), y)
     references = pair_problems(kernel_operator(X, function), y)
@@ -124,8 +124,9 @@ def test_a_path_keeps_its_tables():
     assert matrices[0] is matrices[1] is matrices[2]
 
 
-def test_hard_problems_are_finished_by_the_single_solver(monkeypatch):
-    monkeypatch.setattr(side_by_side, "MOST_JUDGED", 1)
+@pytest.mark.parametrize("name, value", [("MOST_JUDGED", 1), ("MANY_STEPS", 5)])
+def test_hard_problems_are_finished_by_the_single_solver(monkeypatch, name, value):
+    monkeypatch.setattr(side_by_side, name, value)
     monkeypatch.setattr(side_by_side, "FIRST_AIM", 500.0)
     X, y = clouds()
     function = KernelFunction("rbf", gamma=0.3)
@@ -134,6 +135,7 @@ def test_hard_problems_are_finished_by_the_single_solver(monkeypatch):
     solutions = DeviceSolver(tol=TOL).solve_all(problems, [None] * len(problems), Limits())
     require_same(problems, solutions, references)
     assert any("refreshed" in solution.statistics for solution in solutions)
+    assert all(solution.n_iter > 0 for solution in solutions)
 
 
 @pytest.mark.parametrize("limit", ["steps", "time", "callback", "interrupt"])

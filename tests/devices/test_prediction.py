@@ -1,5 +1,11 @@
 """Outputs of machines, with torch on the CPU, against those of the CPU."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -49,6 +55,22 @@ def test_overflowing_rows_are_named(monkeypatch):
     function, c = KernelFunction("rbf", gamma=1.0), torch.ones(1, 3, dtype=torch.float64)
     with pytest.raises(ValueError, match="Row 6 holds values too large"):
         evaluate(Z, torch.ones(3, 3, dtype=torch.float64), function, c, c[0, :1], None)
+
+
+def test_loops_for_the_card():
+    pytest.importorskip("triton")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.devices.interpreted_prediction"],
+        env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert max(found["errors"]) < 1e-6
+    assert found["moves"] < 1e-12
 
 
 def test_parts_of_eleven_bits_are_enough():

@@ -26,8 +26,9 @@ from lindero.solvers.solution import (
     Status,
 )
 
-#: The least width that problems are padded to: widths are powers of two from here on.
-_LEAST_WIDTH = 1024
+#: The least width that problems are padded to (widths are powers of two from here on), and the
+#: variables of a batch.
+_LEAST_WIDTH, _MOST_NUMBERS = 1024, 2**26
 
 
 class ManyProblems:
@@ -77,7 +78,12 @@ class ManyProblems:
             width = max(_LEAST_WIDTH, 1 << (problem.n_variables - 1).bit_length())
             alike.setdefault((width, problem.n_groups), []).append(number)
         solved: dict[int, Solution] = {}
-        for numbers in alike.values():
+        batches = [
+            numbers[start : start + _MOST_NUMBERS // width]
+            for (width, _), numbers in alike.items()
+            for start in range(0, len(numbers), _MOST_NUMBERS // width)
+        ]
+        for numbers in batches:
             stated = [problems[number] for number in numbers]
             begun = [starts[number] for number in numbers]
             near = [None if start is None else start.a for start in begun]

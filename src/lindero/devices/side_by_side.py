@@ -48,6 +48,10 @@ CLAIM, FIRST_AIM, LATER_AIM = 0.9, 0.6, 0.3
 #: Judgements after which those that are left are somebody else's.
 MOST_JUDGED = 6
 
+#: Where only so few problems are left and have taken so many steps, the card is nearly idle: they
+#: are somebody else's, too.
+FEW, MANY_STEPS = 8, 400_000
+
 #: Numbers of a matrix of sums, a column for each problem.
 _SUMS = 2**27
 
@@ -140,7 +144,7 @@ class ManyDescents:
                 within = self.gaps[open_] <= self.tol
                 for p in open_[within]:
                     self.status[p] = Status.OPTIMAL
-                open_ = open_[~within & (self.judged[open_] < MOST_JUDGED)]
+                open_ = self._worth(open_[~within & (self.judged[open_] < MOST_JUDGED)])
                 if not len(open_) or not len(open_ := self._check(open_, limits)):
                     break
                 touched = self._approach(open_, aim, limits)
@@ -183,9 +187,13 @@ class ManyDescents:
             self.n_iter[going] += taken
             self.outer[going] += 1
             self._spend(going, begun)
-            going = going[(taken > 0) & (self.gaps[going] > CLAIM * self.tol)]
+            going = self._worth(going[(taken > 0) & (self.gaps[going] > CLAIM * self.tol)])
             going = self._check(going, limits)
         return np.flatnonzero(touched)
+
+    def _worth(self, numbers: Array) -> Array:
+        """Those of the problems left that are worth more steps here."""
+        return numbers if len(numbers) > FEW else numbers[self.n_iter[numbers] < MANY_STEPS]
 
     def _spend(self, numbers: Array, begun: float) -> None:
         """Time since then, shared by those it was spent on."""

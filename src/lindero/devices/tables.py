@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lindero.devices.kernel import DeviceKernel
+from lindero.devices.kernel import DeviceKernel, on_card, runs_loops
 from lindero.kernels.operator import KernelOperator
 from lindero.runtime.arrays import Array
 
@@ -96,7 +96,7 @@ class KernelTables:
         moves."""
         n_problems, width = samples.shape
         f = f.clone()
-        if self.device.type != "cuda":
+        if not runs_loops(self.device):
             flat = self.matrix.view(-1)
             for p in range(n_problems):
                 n, m = int(sizes[p]), int(counts[p])
@@ -106,7 +106,7 @@ class KernelTables:
         from lindero.devices.batch_loops import add_moves
 
         block = 128
-        with torch.cuda.device(self.device):
+        with on_card(self.device):
             add_moves[(n_problems, -(-width // block))](
                 self.matrix, where, samples.int(), sizes, moved.int(), moves.contiguous(), counts,
                 f, self.stride, width, moved.shape[1], BLOCK=block, DEPTH=16, num_warps=4,
