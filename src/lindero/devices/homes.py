@@ -15,8 +15,10 @@ on; else they are read as NumPy arrays.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -153,7 +155,7 @@ def _find_home_of_tensor(X: Any, asked: str | None, dispatched: bool) -> Home | 
 
 
 def _cupy_device(X: Any) -> int:
-    return int((X.data if hasattr(X, "indptr") else X).device.id)
+    return int((X.data if _package(X) == "cupyx" else X).device.id)
 
 
 def _name_device(device: Any) -> str:
@@ -200,6 +202,21 @@ def require_card(device: Any) -> str:
     return f"cuda:{torch.cuda.current_device() if name == 'cuda' else _number(name)}"
 
 
+def using(card: str) -> AbstractContextManager[Any]:
+    """What has torch and Triton work on a card, though another one may be the current one."""
+    if not card.startswith("cuda"):
+        return nullcontext()
+    import torch
+
+    held: AbstractContextManager[Any] = torch.cuda.device(card)
+    return held
+
+
+def require_cupy() -> None:
+    if find_spec("cupy") is None:
+        raise DeviceError("A model of CuPy arrays needs CuPy, which is not installed.")
+
+
 # -- vectors ---------------------------------------------------------------------------------------
 
 
@@ -209,7 +226,7 @@ def as_tensor(X: Any) -> Any:
         return X
     import torch
 
-    if hasattr(X, "indptr"):
+    if _package(X) == "cupyx":
         X = X.toarray()
     return torch.from_dlpack(X)
 

@@ -594,7 +594,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed. `SVC`
             and `SVR` with ``kernel="linear"`` take Dask arrays and dataframes too, and then y and
-            weights of Dask's (see `lindero.scale.fit`).
+            weights of Dask's (see `lindero.scale.fit`). Tensors and arrays on a CUDA card are
+            computed there by machines that can (see ``docs/devices.md``).
         y : array-like of shape (n_samples,)
             Class labels, or targets of a regression.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -32,8 +32,10 @@ from lindero.devices.homes import (
     is_array,
     read_vector,
     require_card,
+    require_cupy,
     require_home,
     to_host,
+    using,
 )
 from lindero.devices.rows import DeviceRows
 from lindero.devices.settings import CARD, DEVICE, REHEARSAL, placing
@@ -73,7 +75,7 @@ def serve(home: Home | None, call: Callable[[], Any]) -> Any:
         with placing(None):
             return call()
     try:
-        with placing(None if home.on_card else card):
+        with placing(None if home.on_card else card), using(card):
             return guard(call, card)
     except (DeviceRefusal, DeviceMemoryError) as error:
         said = str(error)
@@ -305,6 +307,8 @@ def to_device(self: Any, device: Any = "cuda", *, library: str | None = None) ->
     else:
         card = require_card(device)
         home = Home(library, card, card)
+        if library == "cupy":
+            require_cupy()
     follow = _follow(self)
     return guard(lambda: dress(_make_dense(model), home, follow), str(home.card))
 
