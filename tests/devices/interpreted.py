@@ -13,7 +13,7 @@ import torch
 from triton.runtime import interpreter
 
 from lindero.devices import fused_step
-from lindero.devices.block_descent import descend_plainly
+from lindero.devices.block_descent import descend_on_cpu
 from lindero.devices.kernel import DeviceKernel
 from lindero.devices.problem import DeviceProblem
 from lindero.devices.step_loops import gaussian_block
@@ -32,7 +32,7 @@ def patch_index(tensor, scope):
 
 
 def descend_in_torch(blocks, z, steps, gaps, n_groups, tol, share, floor, most):
-    steps[0], gaps[0] = descend_plainly(blocks, 0, z[0], n_groups, tol, share, floor, most)
+    steps[0], gaps[0] = descend_on_cpu(blocks, 0, z[0], n_groups, tol, share, floor, most)
 
 
 def watch(descent):

@@ -6,17 +6,20 @@
              z_i += t,  z_j −= t,  v += t (K_i − K_j)
 
 until max v (can fall) − min v (can rise) is small, in each group. The loop itself is `loops.descend`
-for CUDA, and `descend_plainly` here for other devices.
+for CUDA; on the CPU it is that of `solvers.smo`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from lindero.devices.kernel import on_card
+from lindero.kernels.operator import pad_columns
+from lindero.solvers.smo import LANES, longest_step, smo_block
 
 #: The largest problem that a program holds, and the curvature below which a pair counts as flat, as
 #: a share of the largest kernel value.
@@ -54,7 +57,7 @@ def descend_blocks(
     gaps = torch.zeros(count, dtype=torch.float32, device=device)
     if device.type != "cuda":
         for p in range(count):
-            steps[p], gaps[p] = descend_plainly(blocks, p, z[p], n_groups, tol, share, floor, most)
+            steps[p], gaps[p] = descend_on_cpu(blocks, p, z[p], n_groups, tol, share, floor, most)
         return z, steps, gaps
     launch_descent(blocks, z, steps, gaps, n_groups, tol, share, floor, most)
     return z, steps, gaps
@@ -88,43 +91,32 @@ def choose_warps(held: int, gather: bool) -> int:
     return 16 if held > (2048 if gather else 4096) else 8
 
 
-def descend_plainly(
+def descend_on_cpu(
     blocks: Blocks, p: int, z: Tensor, n_groups: int, tol: float, share: float, floor: float, most: int
 ) -> tuple[int, float]:
-    """The same for problem p, one step after the other; z is changed in place."""
-    n = int(blocks.sizes[p])
-    rows = blocks.rows[p, :n].long()
-    start = int(blocks.where[p])
-    flat = blocks.matrix.reshape(-1)
-    z, v = z[:n], blocks.v[p, :n].clone()
-    lower, upper, group = blocks.lower[p, :n], blocks.upper[p, :n], blocks.group[p, :n]
-    diagonal = blocks.diagonal[p, :n]
-    limit, step = 0.0, 0
-    while True:
-        best, gap = None, -float("inf")
-        for g in range(n_groups):
-            rising = torch.where((z < upper) & (group == g), v, torch.inf)
-            falling = torch.where((z > lower) & (group == g), v, -torch.inf)
-            wide = float(falling.max() - rising.min())
-            if wide > gap:
-                best, gap = (rising, falling), wide
-        if step == 0:
-            limit = max(tol, share * gap)
-        if best is None or not gap > limit or step >= most:
-            return step, gap
-        rising, falling = best
-        i = int(rising.argmin())
-        k_i = flat[start + int(rows[i]) * blocks.stride + rows]
-        height = falling - rising[i]
-        curve = (diagonal + diagonal[i] - 2 * k_i).clamp_min(floor)
-        j = int(torch.where(height > 0, height * height / curve, -1.0).argmax())
-        k_j = flat[start + int(rows[j]) * blocks.stride + rows]
-        room_i, room_j = upper[i] - z[i], z[j] - lower[j]
-        move = min(height[j] / curve[j], room_i, room_j)
-        z[i] = upper[i] if move == room_i else z[i] + move
-        z[j] = lower[j] if move == room_j else z[j] - move
-        v += move * (k_i - k_j)
-        step += 1
+    """The same for problem p by the loop of the CPU's own decomposition; z is changed in place."""
+    n, stride = int(blocks.sizes[p]), blocks.stride
+    rows = blocks.rows[p, :n].long().numpy() if blocks.gather else np.arange(n)
+    matrix = blocks.matrix.reshape(-1)[int(blocks.where[p]) :][: stride * stride].numpy()
+    block = matrix.reshape(-1, stride)[np.ix_(rows, rows)]
+    width = -(-n // LANES) * LANES
+    lower, upper = (part[p, :n].double().numpy() for part in (blocks.lower, blocks.upper))
+    group = blocks.group[p, :n].long().numpy()
+    moved, single, v = z[:n].double().numpy(), np.float32, blocks.v[p, :n].numpy()
+    before = moved.copy()
+    steps = smo_block(
+        pad_columns(block, width), blocks.diagonal[p, :n].numpy(), moved, lower, upper, group,
+        n_groups, v.copy(), single(tol), single(share), single(max(floor, 1e-30)),
+        longest_step(float(blocks.diagonal[p, :n].max())), most,
+    )  # fmt: skip
+    z[:n] = torch.from_numpy(moved).float()
+    at_end = v + block @ (moved - before).astype(single)
+    gaps = [
+        np.where((moved > lower) & (group == g), at_end, -np.inf).max()
+        - np.where((moved < upper) & (group == g), at_end, np.inf).min()
+        for g in range(n_groups)
+    ]
+    return int(steps), float(max(gaps))
 
 
 def adopt_moves(before: Tensor, narrow: Tensor, moved: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
