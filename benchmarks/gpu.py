@@ -429,7 +429,7 @@ def main() -> None:
         print_head(["prediction", "seconds", "cuML 26.10*", "ThunderSVM*", "SVs", "error / Σ|c|"])
         for name, case in (("predict 100 000", "100 000, C=10"), ("predict mnist", "mnist")):
             if not options.only or case in options.only or name in options.only:
-                [found] = cases(options.data, False, options.device, [case])
+                found = next(iter(cases(options.data, False, options.device, [case])))
                 print_row(predict(found, name, 100_000))
         print()
     if "search" not in options.skip and not options.only:

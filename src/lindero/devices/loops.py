@@ -153,6 +153,10 @@ def descend(
     limit = tl.zeros([], dtype=tl.float32)
     gap = tl.full([], inf, dtype=tl.float32)
     step = 0
+    last_i = 0
+    last_j = 0
+    new_i = tl.zeros([], dtype=tl.float32)
+    new_j = tl.zeros([], dtype=tl.float32)
     while (gap > limit) & (step < most):
         rising = tl.where(z < upper, v, inf)
         falling = tl.where(z > lower, v, -inf)
@@ -178,7 +182,13 @@ def descend(
         else:
             k_i = tl.load(start_i + i)
         own = tl.load(DIAGONAL + p * width + wi)
+        # What the last step moved is written where nobody reads any more what was there before;
+        # who reads it in this moment takes it from registers.
+        tl.store(Z + p * width + last_i, new_i, mask=step > 0)
+        tl.store(Z + p * width + last_j, new_j, mask=step > 0)
         z_i = tl.load(Z + p * width + wi)
+        z_i = tl.where((step > 0) & (wi == last_i), new_i, z_i)
+        z_i = tl.where((step > 0) & (wi == last_j), new_j, z_i)
         upper_i = tl.load(UPPER + p * width + wi)
         least = tl.min(rising, 0) if GROUPS > 1 else _float_of((found >> 32).to(tl.int32))
         height = falling - least
@@ -206,14 +216,15 @@ def descend(
             room_i = upper_i - z_i
             room_j = z_j - lower_j
             move = tl.minimum(high / bend, tl.minimum(room_i, room_j))
-            z_i = tl.where(move == room_i, upper_i, z_i + move)
-            z_j = tl.where(move == room_j, lower_j, z_j - move)
-            z = tl.where(i == wi, z_i, tl.where(i == wj, z_j, z))
+            new_i = tl.where(move == room_i, upper_i, z_i + move)
+            new_j = tl.where(move == room_j, lower_j, z_j - move)
+            z = tl.where(i == wi, new_i, tl.where(i == wj, new_j, z))
             v += move * (k_i - k_j)
-            tl.debug_barrier()
-            tl.store(Z + p * width + wi, z_i)
-            tl.store(Z + p * width + wj, z_j)
+            last_i = wi
+            last_j = wj
             step += 1
+    tl.store(Z + p * width + last_i, new_i, mask=step > 0)
+    tl.store(Z + p * width + last_j, new_j, mask=step > 0)
     tl.store(STEPS + p, step)
     tl.store(GAPS + p, gap)
 
