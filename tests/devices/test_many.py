@@ -124,7 +124,7 @@ def test_a_path_keeps_its_tables():
     assert matrices[0] is matrices[1] is matrices[2]
 
 
-@pytest.mark.parametrize("name, value", [("MOST_JUDGED", 1), ("MANY_STEPS", 5)])
+@pytest.mark.parametrize(("name", "value"), [("MOST_JUDGED", 1), ("MANY_STEPS", 5)])
 def test_hard_problems_are_finished_by_the_single_solver(monkeypatch, name, value):
     monkeypatch.setattr(side_by_side, name, value)
     monkeypatch.setattr(side_by_side, "FIRST_AIM", 500.0)

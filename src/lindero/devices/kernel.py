@@ -107,7 +107,8 @@ class DeviceKernel(KernelOperator):
     def diagonal(self) -> Array:
         if self.function.name == "rbf":
             return np.full(self.n_samples, self.factor)
-        return self.diagonal_values().double().cpu().numpy()
+        diagonal: Array = self.diagonal_values().double().cpu().numpy()
+        return diagonal
 
     def _find_largest(self) -> float:
         if self.function.name in ("rbf", "sigmoid"):
@@ -391,7 +392,8 @@ class SubsetKernel(DeviceKernel):
 
     @cached_property
     def rows(self) -> Array:  # type: ignore[override]
-        return self.index.cpu().numpy()
+        rows: Array = self.index.cpu().numpy()
+        return rows
 
     @cached_property
     def index(self) -> Tensor:
@@ -399,7 +401,7 @@ class SubsetKernel(DeviceKernel):
         return torch.as_tensor(self.rows, dtype=torch.int64, device=self.device)
 
     @cached_property
-    def values(self) -> Tensor:  # type: ignore[override]
+    def values(self) -> Tensor:
         return self.whole.values[self.index]
 
     @cached_property
@@ -407,7 +409,7 @@ class SubsetKernel(DeviceKernel):
         return self.whole.squares[self.index]
 
     @property
-    def largest_square(self) -> float:  # type: ignore[override]
+    def largest_square(self) -> float:
         return self.whole.largest_square
 
 

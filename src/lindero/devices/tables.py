@@ -48,7 +48,7 @@ class KernelTables:
 
     @cached_property
     def stride(self) -> int:
-        return max(kernel.n_samples for kernel in self.kernels)
+        return int(max(kernel.n_samples for kernel in self.kernels))
 
     @cached_property
     def starts(self) -> Tensor:
@@ -210,4 +210,4 @@ def find_room(device: torch.device) -> float:
         return _SHARE * _FREE_ELSEWHERE
     free, _ = torch.cuda.mem_get_info(device)
     idle = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return _SHARE * (free + idle)
+    return float(_SHARE * (free + idle))
