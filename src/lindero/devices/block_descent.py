@@ -26,6 +26,9 @@ from lindero.solvers.smo import LANES, longest_step, smo_block
 MOST_IN_BLOCK = 8192
 FLAT = 2.0**-20
 
+#: The gap inside a working set at which the loop is content, as a share of tol.
+INNER_TOL = 0.5
+
 
 @dataclass(frozen=True)
 class Blocks:

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lindero.devices.block_descent import FLAT, Blocks, launch_descent
+from lindero.devices.block_descent import FLAT, INNER_TOL, Blocks, launch_descent
 from lindero.devices.kernel import PADDING, SplitRows, on_card, plan_product, runs_loops, sum_parts
 from lindero.devices.problem import MOST_GROUPS, DeviceProblem
 
@@ -50,7 +50,7 @@ class FusedStep:
         self, problem: DeviceProblem, z: Tensor, f: Tensor, size: int, tol: float, share: float
     ) -> None:
         self.problem, self.z, self.f, self.size = problem, z, f, size
-        self.tol, self.share = 0.5 * tol, share
+        self.tol, self.share = INNER_TOL * tol, share
         self._floor = FLAT * problem.kernel.largest()
         kernel, device, groups = problem.kernel, problem.device, problem.n_groups
         n, quarter = problem.n_variables, size // 4

@@ -8,6 +8,7 @@ number, and nothing else.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType, WeakValueDictionary, ref
 
 import numpy as np
 
@@ -32,6 +33,15 @@ class DeviceRows:
     def __init__(self, values: Tensor, sparse: bool = False) -> None:
         self.values = values
         self.sparse = sparse
+        #: Where these are rows of a larger table: that while it is in use, and which of its rows.
+        self._origin: tuple[ReferenceType[DeviceRows], Array] | None = None
+        self._kernels: WeakValueDictionary[KernelFunction, KernelOperator] = WeakValueDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"values": self.values, "sparse": self.sparse}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +71,10 @@ class DeviceRows:
         rows = np.asarray(rows)
         places = np.flatnonzero(rows) if rows.dtype == bool else rows
         index = torch.from_numpy(np.ascontiguousarray(places, dtype=np.int64))
-        return DeviceRows(self.values[index.to(self.values.device)], self.sparse)
+        part = DeviceRows(self.values[index.to(self.values.device)], self.sparse)
+        whole, before = self._origin or (ref(self), np.arange(len(self)))
+        part._origin = whole, before[places]
+        return part
 
     def to_host(self) -> Array:
         """The rows in the memory of the CPU."""
@@ -136,7 +149,14 @@ class DeviceRows:
     def make_kernel(self, function: KernelFunction) -> KernelOperator:
         from lindero.devices.kernel import DeviceKernel
 
-        return DeviceKernel(self.values, function)
+        whole, places = self._origin or (lambda: None, None)
+        table = whole()
+        if table is not None:  # parts of a table share kernel values
+            return table.make_kernel(function).subset(places)
+        kernel = self._kernels.get(function)
+        if kernel is None:
+            kernel = self._kernels[function] = DeviceKernel(self.values, function)
+        return kernel
 
     def evaluate(
         self,

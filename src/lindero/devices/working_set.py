@@ -24,7 +24,7 @@ import time
 import torch
 from torch import Tensor
 
-from lindero.devices.block_descent import FLAT, Blocks, adopt_moves, descend_blocks
+from lindero.devices.block_descent import FLAT, INNER_TOL, Blocks, adopt_moves, descend_blocks
 from lindero.devices.fused_step import FusedStep, can_fuse
 from lindero.devices.problem import DeviceProblem
 from lindero.solvers.solution import Limits, Progress, Status
@@ -168,7 +168,7 @@ class PlainStep:
         self, problem: DeviceProblem, z: Tensor, f: Tensor, size: int, tol: float, share: float
     ) -> None:
         self.problem, self.z, self.f, self.size = problem, z, f, size
-        self.tol, self.share = 0.5 * tol, share
+        self.tol, self.share = INNER_TOL * tol, share
         self._floor = FLAT * problem.kernel.largest()
         device = problem.device
         #: The last working set, and those of it that may move.
