@@ -27,7 +27,7 @@ MOST_IN_BLOCK = 8192
 FLAT = 2.0**-20
 
 #: The gap inside a working set at which the loop is content, as a share of tol.
-INNER_TOL = 0.5
+INNER_TOL = 0.9
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,14 @@ def choose_warps(held: int, gather: bool) -> int:
 
 
 def descend_on_cpu(
-    blocks: Blocks, p: int, z: Tensor, n_groups: int, tol: float, share: float, floor: float, most: int
+    blocks: Blocks,
+    p: int,
+    z: Tensor,
+    n_groups: int,
+    tol: float,
+    share: float,
+    floor: float,
+    most: int,
 ) -> tuple[int, float]:
     """The same for problem p by the loop of the CPU's own decomposition; z is changed in place."""
     n, stride = int(blocks.sizes[p]), blocks.stride
@@ -122,7 +129,9 @@ def descend_on_cpu(
     return int(steps), float(max(gaps))
 
 
-def adopt_moves(before: Tensor, narrow: Tensor, moved: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
+def adopt_moves(
+    before: Tensor, narrow: Tensor, moved: Tensor, lower: Tensor, upper: Tensor
+) -> Tensor:
     """float64 variables after a descent in float32 from `narrow` to `moved`: on a bound exactly
     where that was met, as they were where nothing moved, and within the box in any case."""
     after = torch.where(moved == narrow, before, moved.double())

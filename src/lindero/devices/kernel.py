@@ -163,16 +163,23 @@ class DeviceKernel(KernelOperator):
     def diagonal_values(self) -> Tensor:
         """k(x_i, x_i) in float64."""
         if self.function.name == "rbf":
-            return torch.full((self.n_samples,), self.factor, dtype=torch.float64, device=self.device)
+            return torch.full(
+                (self.n_samples,), self.factor, dtype=torch.float64, device=self.device
+            )
         return self.factor * self._apply(self.squares.clone(), None, None)
 
     @cached_property
     def squares(self) -> Tensor:
         """‖x − shift‖² in float64."""
-        parts = [self._exact(slice(i, i + 2**20)).square().sum(1) for i in range(0, self.n_samples, 2**20)]
+        parts = [
+            self._exact(slice(i, i + 2**20)).square().sum(1)
+            for i in range(0, self.n_samples, 2**20)
+        ]
         if len(parts) == 1:
             return parts[0]
-        return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64, device=self.device)
+        return (
+            torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64, device=self.device)
+        )
 
     @cached_property
     def largest_square(self) -> float:
@@ -205,7 +212,9 @@ class DeviceKernel(KernelOperator):
             return products.mul_(function.gamma).clamp_(max=0.0).exp_()
         if function.name in ("poly", "sigmoid"):
             products.mul_(function.gamma).add_(function.coef0)
-            return products.tanh_() if function.name == "sigmoid" else products.pow_(function.degree)
+            return (
+                products.tanh_() if function.name == "sigmoid" else products.pow_(function.degree)
+            )
         return products
 
     def block(self, rows: Tensor, columns: Tensor) -> Tensor:
@@ -274,7 +283,10 @@ class DeviceKernel(KernelOperator):
         n, d, width = self.n_samples, self.n_features, self.width
         padded = -(-n // PADDING) * PADDING + PADDING
         high = torch.zeros(padded, width, dtype=torch.float16, device=self.device)
-        low, offset = torch.zeros_like(high), torch.zeros(padded, dtype=torch.float32, device=self.device)
+        low, offset = (
+            torch.zeros_like(high),
+            torch.zeros(padded, dtype=torch.float32, device=self.device),
+        )
         left, right = torch.zeros_like(high), torch.zeros_like(high)
         from lindero.devices.step_loops import split_rows
 
@@ -292,7 +304,9 @@ class DeviceKernel(KernelOperator):
     def take(self, columns: Tensor, rough: bool = False) -> SplitRows:
         """Some of the split rows, padded."""
         n, split = len(columns), self.split
-        index = torch.zeros(max(PADDING, -(-n // PADDING) * PADDING), dtype=torch.int64, device=self.device)
+        index = torch.zeros(
+            max(PADDING, -(-n // PADDING) * PADDING), dtype=torch.int64, device=self.device
+        )
         index[:n] = columns
         if rough:
             assert split.left is not None and split.right is not None
@@ -325,8 +339,13 @@ class DeviceKernel(KernelOperator):
 
     def fused(self, rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
         """Σ_j k(x_i, s_j) v_j by the loops for the card."""
-        padded = torch.zeros(columns.right.shape[0] if not exact and columns.right is not None
-                             else columns.offset.shape[0], dtype=torch.float32, device=self.device)
+        padded = torch.zeros(
+            columns.right.shape[0]
+            if not exact and columns.right is not None
+            else columns.offset.shape[0],
+            dtype=torch.float32,
+            device=self.device,
+        )
         padded[: columns.n] = v
         return sum_gaussians(rows, columns, padded, exact)
 

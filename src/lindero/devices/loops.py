@@ -209,7 +209,9 @@ def descend(
                 k_j = tl.load(start_j + columns, mask=ok, other=0.0)
             else:
                 k_j = tl.load(start_j + i)
-            bend = tl.maximum(tl.load(DIAGONAL + p * width + wj) + own - 2.0 * tl.load(start_i + row_j), floor)
+            bend = tl.maximum(
+                tl.load(DIAGONAL + p * width + wj) + own - 2.0 * tl.load(start_i + row_j), floor
+            )
             z_j = tl.load(Z + p * width + wj)
             lower_j = tl.load(LOWER + p * width + wj)
             high = tl.sqrt((best >> 32).to(tl.int32).to(tl.float32, bitcast=True) * bend)

@@ -88,7 +88,9 @@ class SampleProblem:
     def part(self, n: int) -> SampleProblem:
         """Over the first n samples."""
         price = None if self.price is None else self.price[:n]
-        return SampleProblem(self.kernel, self.q[:n], self.lower[:n], self.upper[:n], price, self.delta)
+        return SampleProblem(
+            self.kernel, self.q[:n], self.lower[:n], self.upper[:n], price, self.delta
+        )
 
 
 def fold(problem: DeviceProblem) -> SampleProblem | None:
@@ -103,7 +105,12 @@ def fold(problem: DeviceProblem) -> SampleProblem | None:
         return None
     up, down = problem.q[:n], problem.q[n:]
     return SampleProblem(
-        problem.kernel, 0.5 * (up + down), problem.lower[n:], problem.upper[:n], 0.5 * (up - down), delta
+        problem.kernel,
+        0.5 * (up + down),
+        problem.lower[n:],
+        problem.upper[:n],
+        0.5 * (up - down),
+        delta,
     )
 
 
@@ -170,7 +177,9 @@ class Look:
     gap: float
 
 
-def classify(problem: SampleProblem, u: Tensor, f: Tensor, b: Tensor, mu: float, all_free: bool) -> Sets:
+def classify(
+    problem: SampleProblem, u: Tensor, f: Tensor, b: Tensor, mu: float, all_free: bool
+) -> Sets:
     """The sets of a point."""
     n = len(u)
     if u.device.type == "cuda":
@@ -253,7 +262,14 @@ def look_ahead(
 
 
 def slope_of(
-    problem: SampleProblem, u: Tensor, f: Tensor, b: Tensor, d: Tensor, v: Tensor, db: Tensor, mu: float
+    problem: SampleProblem,
+    u: Tensor,
+    f: Tensor,
+    b: Tensor,
+    d: Tensor,
+    v: Tensor,
+    db: Tensor,
+    mu: float,
 ) -> Callable[[float], float]:
     """The derivative of P along a step."""
     bent = v - mu * d
@@ -302,7 +318,9 @@ class Newton:
         self._graphs: dict[str, Any] | None = None
         if device.type == "cuda":
             self._graphs = {
-                "stream": torch.cuda.Stream(device), "pool": torch.cuda.graph_pool_handle(), "kept": []
+                "stream": torch.cuda.Stream(device),
+                "pool": torch.cuda.graph_pool_handle(),
+                "kept": [],
             }
 
     # -- nested sizes, conjugate gradients ------------------------------------------------------
@@ -345,7 +363,9 @@ class Newton:
                 return False
             if preconditioner is None:
                 wide = min(
-                    landmarks.m, _round_up(_MARKS * math.sqrt(0.6 * count)), max(256, count // 512 * 256)
+                    landmarks.m,
+                    _round_up(_MARKS * math.sqrt(0.6 * count)),
+                    max(256, count // 512 * 256),
                 )
                 preconditioner = Preconditioner(landmarks, size, wide)
             preconditioner.build(sets.free, sets.index)

@@ -81,9 +81,11 @@ def _gaussians(left: Tensor, right: Tensor) -> Tensor:
 def measure_bulk(kernel: DeviceKernel) -> float:
     """The mean of δ for a few landmarks, which are rows themselves: what a kernel has beyond its
     largest eigenvalues."""
-    n = min(kernel.n_samples, 1024)
+    n = min(kernel.n_samples, 768)
     m = min(256, n // 2)
-    rows = kernel.scaled_rows(torch.arange(n, device=kernel.device) * (kernel.n_samples // n)).double()
+    rows = kernel.scaled_rows(
+        torch.arange(n, device=kernel.device) * (kernel.n_samples // n)
+    ).double()
     among = _gaussians(rows[:m], rows[:m])
     among.diagonal().add_(_JITTER)
     root = torch.linalg.cholesky_ex(among)[0]

@@ -73,6 +73,15 @@ class DeviceProblem:
         support = at_samples.nonzero().squeeze(1)
         return self.kernel.product(None, support, at_samples[support], precise)
 
+    def excess(self, z: Tensor) -> float:
+        """What the sum of a group is off, at the most."""
+        off = [
+            (torch.where(self.group_of == group, z, 0.0).sum() if self.n_groups > 1 else z.sum())
+            - delta
+            for group, (_, delta) in enumerate(self.host.groups)
+        ]
+        return float(torch.stack(off).abs().max())
+
     def balance(self, z: Tensor) -> Tensor:
         """The change of z that puts the sum of each group right: the same for many of the variables
         that are farthest from their bounds. What they have no room for is left."""
@@ -86,7 +95,9 @@ class DeviceProblem:
             able = farthest.values > 0.5 * farthest.values[0]
             shift = torch.where(able, -excess / able.sum(), 0.0)
             limit = torch.where(able, farthest.values, 0.0)
-            change.index_add_(0, farthest.indices, torch.maximum(torch.minimum(shift, limit), -limit))
+            change.index_add_(
+                0, farthest.indices, torch.maximum(torch.minimum(shift, limit), -limit)
+            )
         return change
 
     def ends(self, v: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:

@@ -37,7 +37,7 @@ from lindero.problems.dual_qp import DualQP
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: Rows from which Newton's method pays.
-FEWEST_NEWTON = 4_000
+FEWEST_NEWTON = 6_000
 
 #: The gap up to which the best point of Newton's method is gone on from.
 _WORTH_KEEPING = 0.5
@@ -75,7 +75,9 @@ class DeviceSolver(Solver):
         n_iter = 0
         z = f = None
         if start is None and folded is not None and self._suits_newton(kernel, counted):
-            newton, order = self._run_newton(folded, _Watch(limits, self.tol, number, begun), counted)
+            newton, order = self._run_newton(
+                folded, _Watch(limits, self.tol, number, begun), counted
+            )
             n_iter = newton.steps
             if newton.best is not None:
                 gap, beta, at_rows = newton.best
@@ -96,7 +98,14 @@ class DeviceSolver(Solver):
         status = descent.run(limits.deduct(n_iter), number, begun)
         counted |= {"outer": descent.outer, "refreshed": descent.refreshed}
         return self._solution(
-            on_device, descent.z, descent.f, status, n_iter + descent.n_iter, begun, descent.blur, counted
+            on_device,
+            descent.z,
+            descent.f,
+            status,
+            n_iter + descent.n_iter,
+            begun,
+            descent.blur,
+            counted,
         )
 
     def _suits_newton(self, kernel: DeviceKernel, counted: dict[str, Any]) -> bool:

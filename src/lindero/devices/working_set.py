@@ -30,7 +30,7 @@ from lindero.devices.problem import DeviceProblem
 from lindero.solvers.solution import Limits, Progress, Status
 
 #: A share of the working set's own gap at which the inner loop is content.
-INNER_SHARE = 0.3
+INNER_SHARE = 0.4
 
 #: Steps between two looks at the whole problem.
 INNER_STEPS = 40_000
@@ -41,6 +41,9 @@ VERIFIED = 512
 #: What f may be off in between, as a share of tol, and how many times that it may be where nobody
 #: looked.
 DRIFT, MARGIN = 0.1, 4.0
+
+#: What a sum may be off, times the largest kernel value, as a share of tol.
+NEGLIGIBLE = 0.02
 
 #: Sums from scratch without a smaller gap, after which it is given up.
 MOST_IDLE = 8
@@ -115,10 +118,11 @@ class DeviceDescent:
 
     def _balance(self) -> None:
         """Put the sums of variables right, which rounding of many moves has shifted."""
+        # A sum that is off by less moves no score by more than that.
+        if self.problem.excess(self.z) * self.problem.kernel.largest() <= NEGLIGIBLE * self.tol:
+            return
         change = self.problem.balance(self.z)
         moved = change.nonzero().squeeze(1)
-        if not len(moved):
-            return
         self.z.add_(change)
         samples = self.problem.samples(moved)
         self.f.add_(self.problem.kernel.product(None, samples, change[moved], self.precise))
