@@ -1,11 +1,5 @@
 """Outputs of machines, with torch on the CPU, against those of the CPU."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,6 +9,7 @@ from lindero.devices import prediction  # noqa: E402
 from lindero.devices.prediction import evaluate  # noqa: E402
 from lindero.kernels.operator import KernelFunction, kernel_operator  # noqa: E402
 from lindero.models.kernel_machine import KernelMachine  # noqa: E402
+from tests.devices.in_interpreter import run_interpreted  # noqa: E402
 
 
 @pytest.mark.parametrize("name", ["rbf", "linear", "poly", "sigmoid"])
@@ -58,17 +53,7 @@ def test_overflowing_rows_are_named(monkeypatch):
 
 
 def test_loops_for_the_card():
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.devices.interpreted_prediction"],
-        env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = run_interpreted("interpreted_prediction")
     assert max(found["errors"]) < 1e-6
     assert found["moves"] < 1e-12
 

@@ -1,12 +1,7 @@
 """Decomposition on a device: in plain torch, and by the loops for the card in an interpreter."""
 
-import json
-import os
-import subprocess
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +9,7 @@ import pytest
 from lindero.kernels.operator import KernelFunction
 from lindero.solvers.solution import Limits
 from lindero.solvers.working_set import WorkingSetSolver
+from tests.devices.in_interpreter import run_interpreted
 from tests.devices.problems import PROBLEMS, TOL, make_problem
 
 torch = pytest.importorskip("torch")
@@ -22,17 +18,7 @@ torch = pytest.importorskip("torch")
 @pytest.fixture(scope="module")
 def interpreted():
     """What the loops made of each problem."""
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.devices.interpreted"],
-        env=os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return run_interpreted("interpreted")
 
 
 def solve_plainly(name):

@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 
-@triton.jit(do_not_specialize=["width", "n_moved"])  # type: ignore[untyped-decorator]
-def add_moves(  # type: ignore[no-untyped-def]
+@triton.jit(do_not_specialize=["width", "n_moved"])
+def add_moves(
     K, WHERE, ROWS, SIZES, MOVED, MOVES, COUNTS, F, stride, width, n_moved,
     BLOCK: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip

@@ -1,12 +1,12 @@
-"""Sequential minimal optimisation of many small problems side by side, one program of the card each.
+"""Sequential minimal optimisation of many small problems side by side, a program of the card each.
 
     repeat   i = the variable of least v that can rise
              j = the variable that can fall with the largest gain (v_j − v_i)² / η_ij
              t = min{(v_j − v_i) / η_ij, room of i, room of j},  η_ij = K_ii + K_jj − 2 K_ij
              z_i += t,  z_j −= t,  v += t (K_i − K_j)
 
-until max v (can fall) − min v (can rise) is small, in each group. The loop itself is `loops.descend`
-for CUDA; on the CPU it is that of `solvers.smo`.
+until max v (can fall) − min v (can rise) is small, in each group. For CUDA the loop itself is
+`loops.descend`; on the CPU it is that of `solvers.smo`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lindero.devices.kernel import on_card
+from lindero.devices.fused_sums import on_card
 from lindero.kernels.operator import pad_columns
 from lindero.solvers.smo import LANES, longest_step, smo_block
 
-#: The largest problem that a program holds, and the curvature below which a pair counts as flat, as
-#: a share of the largest kernel value.
-MOST_IN_BLOCK = 8192
+#: The curvature below which a pair counts as flat, as a share of the largest kernel value.
 FLAT = 2.0**-20
 
 #: The gap inside a working set at which the loop is content, as a share of tol.

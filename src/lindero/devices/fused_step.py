@@ -21,7 +21,8 @@ import torch
 from torch import Tensor
 
 from lindero.devices.block_descent import FLAT, INNER_TOL, Blocks, launch_descent
-from lindero.devices.kernel import PADDING, SplitRows, on_card, plan_product, runs_loops, sum_parts
+from lindero.devices.fused_sums import SplitRows, on_card, plan_product, runs_loops, sum_parts
+from lindero.devices.kernel import PADDING
 from lindero.devices.problem import MOST_GROUPS, DeviceProblem
 
 #: The smallest working set, programs that choose, fewer where that gives each of them less than
@@ -147,7 +148,7 @@ class FusedStep:
 
     def _record(self, most_steps: int, precise: bool) -> torch.cuda.CUDAGraph:
         graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
-        aside: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        aside = torch.cuda.Stream()
         aside.wait_stream(current)
         # Not by `torch.cuda.graph`, which hands all cached memory back first, at some cost.
         with torch.cuda.stream(aside):
@@ -211,7 +212,7 @@ class FusedStep:
         """K between the working set's variables, in float32."""
         kernel = self.problem.kernel
         if not self._fused:
-            self._block.copy_(kernel.block(self._samples, self._samples))
+            self._block.copy_(kernel.single_block(self._samples, self._samples))
             return
         from lindero.devices.step_loops import gaussian_block
 

@@ -5,7 +5,7 @@ Solvers on the card ask for four things of n samples:
     product(rows, columns, v)         K(rows, columns) v to single precision, sums in float64
     rough_product(rows, columns, v)   the same to some 10⁻⁴, for directions (Gaussian kernels)
     precise_product(rows, columns, v) the same in float64, from the data as they were given
-    block(rows, columns)              that block of K, in float32
+    single_block(rows, columns)       that block of K, in float32
 
 Gaussian kernels on CUDA are made and summed in one go by the loops in `loops.py`. Everything else,
 and all of it on other devices, is a matrix product and the function of it, a tile at a time; what
@@ -18,9 +18,6 @@ off by some 2⁻²² of ‖z‖². Where that is more than a solver can do with,
 from __future__ import annotations
 
 import math
-import os
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +25,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lindero.devices.fused_sums import (
+    PIECE,
+    TILE_NUMBERS,
+    WIDEST_WHOLE,
+    SplitRows,
+    on_card,
+    runs_loops,
+    sum_gaussians,
+)
 from lindero.kernels.operator import ROUNDING_UNITS, KernelFunction, KernelOperator
 from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
@@ -35,43 +41,8 @@ from lindero.runtime.arrays import Array
 #: Rows and columns of fused products come in multiples of this.
 PADDING = 256
 
-#: Numbers of a tile of kernel values that is written out.
-_TILE_NUMBERS = 2**27
-
-#: The widest rows that a fused product holds at once; wider ones come in pieces.
-_WIDEST_WHOLE, _PIECE = 128, 64
-
 #: The largest ‖z‖² for which two halves of a number are enough, and the largest |z| they can hold.
 _MOST_EXPONENT, _MOST_HALF = 2.0**13, 2.0**14
-
-#: Rows and columns of a tile of a fused product.
-TILE = 128
-
-#: Programs that a card runs side by side, for each of its multiprocessors.
-_PROGRAMS = 2
-
-
-@dataclass(frozen=True)
-class SplitRows:
-    """`n` rows and their padding: halves of z, −‖z‖²/2, and rows and columns of rough products."""
-
-    n: int
-    high: Tensor
-    low: Tensor
-    offset: Tensor
-    left: Tensor | None = None
-    right: Tensor | None = None
-
-
-def runs_loops(device: torch.device) -> bool:
-    """Whether the loops in Triton can be used: on a card, or in Triton's interpreter, which shows
-    on any machine what they do."""
-    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
-
-
-def on_card(device: torch.device) -> AbstractContextManager[Any]:
-    """Loops are launched on the current card, whatever their arrays lie on."""
-    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 class DeviceKernel(KernelOperator):
@@ -84,6 +55,8 @@ class DeviceKernel(KernelOperator):
     whole: DeviceKernel | None = None
     rows: Array | None = None
     index: Tensor
+    n_samples: int
+    n_features: int
 
     def __init__(
         self,
@@ -140,11 +113,19 @@ class DeviceKernel(KernelOperator):
         return self.sums(z)
 
     def probe(self, rows: Array) -> Probe:
-        return Probe(torch.as_tensor(rows, device=self.device), np.zeros(len(rows)))
+        return self.probe_of(self.values[torch.as_tensor(rows, device=self.device)])
+
+    def probe_of(self, Z: Any) -> Probe:
+        values = torch.as_tensor(Z, device=self.device)
+        rows = DeviceKernel(values, self.function, self.shift, self.factor)
+        return Probe(rows, np.zeros(len(values)))
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        out[...] = self.block_of(probe.rows, slice(start, stop)).cpu().numpy()
 
     def cross(self, probe: Probe, other: Probe) -> Array:
-        block: Array = self.precise_block(probe.rows, other.rows).cpu().numpy()
-        return block
+        values: Array = other.rows.block_of(probe.rows, slice(None)).cpu().numpy()
+        return values
 
     def subset(self, rows: Array | Tensor) -> DeviceKernel:
         return SubsetKernel(self, rows)
@@ -207,7 +188,8 @@ class DeviceKernel(KernelOperator):
         """Inner products turned into kernel values, in place, without the factor."""
         function = self.function
         if function.name == "rbf":
-            assert left is not None and right is not None
+            assert left is not None
+            assert right is not None
             products.mul_(2.0).sub_(left[:, None]).sub_(right[None, :])
             return products.mul_(function.gamma).clamp_(max=0.0).exp_()
         if function.name in ("poly", "sigmoid"):
@@ -217,7 +199,7 @@ class DeviceKernel(KernelOperator):
             )
         return products
 
-    def block(self, rows: Tensor, columns: Tensor) -> Tensor:
+    def single_block(self, rows: Tensor, columns: Tensor) -> Tensor:
         """K(rows, columns) in float32."""
         if self.is_delicate:
             return self.precise_block(rows, columns).float()
@@ -275,7 +257,7 @@ class DeviceKernel(KernelOperator):
     def width(self) -> int:
         """Columns of split rows: at least six are left for rough products."""
         width = max(16, 1 << (self.n_features + 5).bit_length())
-        return width if width <= _WIDEST_WHOLE else -(-(self.n_features + 6) // _PIECE) * _PIECE
+        return width if width <= WIDEST_WHOLE else -(-(self.n_features + 6) // PIECE) * PIECE
 
     @cached_property
     def split(self) -> SplitRows:
@@ -283,23 +265,41 @@ class DeviceKernel(KernelOperator):
         n, d, width = self.n_samples, self.n_features, self.width
         padded = -(-n // PADDING) * PADDING + PADDING
         high = torch.zeros(padded, width, dtype=torch.float16, device=self.device)
-        low, offset = (
-            torch.zeros_like(high),
-            torch.zeros(padded, dtype=torch.float32, device=self.device),
-        )
-        left, right = torch.zeros_like(high), torch.zeros_like(high)
+        low, left, right = (torch.zeros_like(high) for _ in range(3))
+        offset = torch.zeros(padded, dtype=torch.float32, device=self.device)
+        split = SplitRows(n, high, low, offset, left, right)
+        if not runs_loops(self.device):
+            self._split_plainly(split)
+            return split
         from lindero.devices.step_loops import split_rows
 
         values = self.values.contiguous()
         shift = torch.zeros(d, device=self.device) if self.shift is None else self.shift
         scale = torch.full((1,), self._scale, dtype=torch.float64, device=self.device)
-        piece, height = min(width, _PIECE), 16
+        piece, height = min(width, PIECE), 16
         with on_card(self.device):
             split_rows[(-(-n // height),)](
                 values, shift.double(), scale, high, low, offset, left, right, n, d,
                 D=width, BD=piece, R=height,
             )  # fmt: skip
-        return SplitRows(n, high, low, offset, left, right)
+        return split
+
+    def _split_plainly(self, split: SplitRows) -> None:
+        """The same in plain torch, into arrays of zeros."""
+        n, d = self.n_samples, self.n_features
+        assert split.left is not None
+        assert split.right is not None
+        z = self._exact(slice(None)) * self._scale
+        split.high[:n, :d] = z
+        split.low[:n, :d] = z - split.high[:n, :d].double()
+        q = -0.5 * (split.high[:n].double() + split.low[:n].double()).square().sum(1)
+        split.offset[:n] = q
+        for rows in (split.left, split.right):
+            rows[:n, :d] = split.high[:n, :d]
+        for part in range(3):
+            split.left[:n, d + part] = split.right[:n, d + 3 + part] = q
+            split.left[:n, d + 3 + part] = split.right[:n, d + part] = 1.0
+            q = q - split.left[:n, d + part].double()
 
     def take(self, columns: Tensor, rough: bool = False) -> SplitRows:
         """Some of the split rows, padded."""
@@ -309,7 +309,8 @@ class DeviceKernel(KernelOperator):
         )
         index[:n] = columns
         if rough:
-            assert split.left is not None and split.right is not None
+            assert split.left is not None
+            assert split.right is not None
             empty = split.offset[:0]
             return SplitRows(n, empty, empty, empty, split.left[index], split.right[index])
         return SplitRows(n, split.high[index], split.low[index], split.offset[index])
@@ -367,7 +368,7 @@ class DeviceKernel(KernelOperator):
             return out.mul_(self.factor)
         squares = self._single_squares if single else self.squares
         S = self._single[columns] if single else self._exact(columns)
-        height = max(1, _TILE_NUMBERS // len(columns))
+        height = max(1, TILE_NUMBERS // len(columns))
         for i in range(0, n_rows, height):
             piece = self._piece(rows, i, i + height)
             X = self._single[piece] if single else self._exact(piece)
@@ -430,92 +431,3 @@ class SubsetKernel(DeviceKernel):
     @property
     def largest_square(self) -> float:
         return self.whole.largest_square
-
-
-_plans: dict[tuple[int, int, int], tuple[int, int]] = {}
-
-
-def plan_chunks(n_row_tiles: int, n_column_tiles: int, slots: int) -> tuple[int, int]:
-    """Column tiles of a program, and chunks of them: few waves of programs, all of them full."""
-    key = (n_row_tiles, n_column_tiles, slots)
-    if key not in _plans:
-
-        def cost(tiles: int) -> tuple[float, int]:
-            chunks = -(-n_column_tiles // tiles)
-            waves = -(-n_row_tiles * chunks // slots)
-            return waves * (tiles + 2.0) + 0.02 * chunks, tiles
-
-        fewest = max(1, n_column_tiles // 64)
-        tiles = min(map(cost, range(fewest, n_column_tiles + 1)))[1]
-        _plans[key] = tiles, -(-n_column_tiles // tiles)
-    return _plans[key]
-
-
-def sum_gaussians(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
-    """Σ_j k(x_i, s_j) v_j; v is padded as the columns are. Float64 if `exact`, else float32."""
-    if not runs_loops(v.device):
-        return _sum_plainly(rows, columns, v, exact)
-    parts = sum_parts(rows, columns, v, exact)
-    return parts.sum(0) if len(parts) > 1 else parts[0]
-
-
-def sum_parts(
-    rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool, parts: Tensor | None = None
-) -> Tensor:
-    """The same for each chunk of columns; written to `parts` where they are given."""
-    from lindero.devices.loops import gaussian_sums
-
-    if exact:
-        arrays = (rows.high, rows.low, rows.offset, columns.high, columns.low, columns.offset)
-        n_columns, width = columns.high.shape
-    else:
-        assert rows.left is not None and columns.right is not None
-        arrays = (rows.left, rows.left, rows.left, columns.right, columns.right, columns.right)
-        n_columns, width = columns.right.shape
-    whole = width <= _WIDEST_WHOLE
-    height = TILE
-    tiles, chunks = plan_product(rows.n, n_columns, v.device)
-    out = parts
-    if out is None:
-        number = torch.float64 if exact else torch.float32
-        out = torch.empty(chunks, rows.n, device=v.device, dtype=number)
-    with on_card(v.device):
-        gaussian_sums[(-(-rows.n // height), chunks)](
-            *arrays, v, out, rows.n, n_columns, tiles * height,
-            width, width if whole else _PIECE, height, height, exact,
-            num_warps=4 if whole else 8, num_stages=2 if exact else 3,
-        )  # fmt: skip
-    return out
-
-
-def plan_product(n_rows: int, n_columns: int, device: torch.device) -> tuple[int, int]:
-    """Column tiles of a program, and chunks of them, of a fused product."""
-    slots = _PROGRAMS * _count_multiprocessors(device)
-    return plan_chunks(-(-n_rows // TILE), -(-n_columns // TILE), slots)
-
-
-def _sum_plainly(rows: SplitRows, columns: SplitRows, v: Tensor, exact: bool) -> Tensor:
-    """The same in plain torch, of the same halves."""
-    if not exact:
-        assert rows.left is not None and columns.right is not None
-        parts = rows.left[: rows.n].split(max(1, _TILE_NUMBERS // len(v)))
-        return torch.cat([torch.exp2(part.float() @ columns.right.float().T) @ v for part in parts])
-    S, sums = columns.high.double() + columns.low.double(), []
-    for i in range(0, rows.n, max(1, _TILE_NUMBERS // len(v))):
-        part = slice(i, min(rows.n, i + max(1, _TILE_NUMBERS // len(v))))
-        X = rows.high[part].double() + rows.low[part].double()
-        exponents = X @ S.T + rows.offset[part, None] + columns.offset[None]
-        sums.append(torch.exp2(exponents) @ v.double())
-    return torch.cat(sums)
-
-
-_multiprocessors: dict[int, int] = {}
-
-
-def _count_multiprocessors(device: torch.device) -> int:
-    if device.type != "cuda":
-        return 1
-    index = device.index or 0
-    if index not in _multiprocessors:
-        _multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
-    return _multiprocessors[index]

@@ -23,7 +23,8 @@ def gaussian_sums(
 ):  # fmt: skip
     """OUT[chunk, i] = Σ_j k(x_i, s_j) v_j over the columns of a chunk. Rows and columns are padded
     to multiples of BM and BN, features to D, a multiple of BD."""
-    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    # A row times the width may need 64 bits.
+    i = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)
     first = tl.program_id(1) * CHUNK
     acc = tl.zeros([BM], dtype=tl.float64 if EXACT else tl.float32)
     k = tl.arange(0, BD)
@@ -34,7 +35,7 @@ def gaussian_sums(
         if EXACT:
             xl = tl.load(XL + i[:, None] * D + k[None, :], mask=(i < M)[:, None], other=0.0)
     for j0 in range(first, tl.minimum(first + CHUNK, N), BN):
-        j = j0 + tl.arange(0, BN)
+        j = (j0 + tl.arange(0, BN)).to(tl.int64)
         if D == BD:
             sc = tl.load(SC + j[None, :] * D + k[:, None])
             if EXACT:
@@ -59,7 +60,7 @@ def gaussian_sums(
         if EXACT:
             e += qx[:, None] + tl.load(SQ + j)[None, :]
         acc += tl.sum(tl.exp2(e) * tl.load(V + j)[None, :], 1).to(acc.dtype)
-    tl.store(OUT + tl.program_id(1) * M + i, acc, mask=i < M)
+    tl.store(OUT + tl.program_id(1).to(tl.int64) * M + i, acc, mask=i < M)
 
 
 @triton.jit(do_not_specialize=["M", "N", "CHUNK"])
@@ -71,7 +72,8 @@ def gaussian_products(
     are made by the tensor cores in three parts of 11 bits each, and added up in float64: what
     single precision loses does not grow with the number of columns. Rows are padded to a multiple
     of BM."""
-    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    # A row times the width may need 64 bits.
+    i = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)
     first = tl.program_id(1) * CHUNK
     c = tl.arange(0, COLUMNS)
     k = tl.arange(0, BD)
@@ -81,7 +83,7 @@ def gaussian_products(
         xr = tl.load(XR + i[:, None] * D + k[None, :])
         xl = tl.load(XL + i[:, None] * D + k[None, :])
     for j0 in range(first, tl.minimum(first + CHUNK, N), BN):
-        j = j0 + tl.arange(0, BN)
+        j = (j0 + tl.arange(0, BN)).to(tl.int64)
         if D == BD:
             sc = tl.load(SC + j[None, :] * D + k[:, None])
             e = tl.dot(xl, sc)
@@ -100,7 +102,7 @@ def gaussian_products(
         e += qx[:, None] + tl.load(SQ + j)[None, :]
         v = tl.load(V + j[:, None] * COLUMNS + c[None, :])
         acc += tl.dot(tl.exp2(e), v, input_precision="tf32x3").to(tl.float64)
-    out = OUT + tl.program_id(1) * M * COLUMNS + i[:, None] * COLUMNS + c[None, :]
+    out = OUT + (tl.program_id(1).to(tl.int64) * M + i[:, None]) * COLUMNS + c[None, :]
     tl.store(out, acc, mask=(i < M)[:, None])
 
 
@@ -128,10 +130,11 @@ def descend(
     W: tl.constexpr, GROUPS: tl.constexpr, GATHER: tl.constexpr,
 ):  # fmt: skip
     """Problem p has SIZES[p] variables; variable i is row and column ROWS[p, i] of the matrix that
-    begins at K + WHERE[p], `stride` apart; without `GATHER` it is i, and all W are there. Z and V = K z + q are moved
-    until no pair of a group differs by more than max(tol, share · the first gap), or `most` steps
-    are taken. Values are compared together with their places, as 64 bits; what else is known of
-    the two places that were found is read back while their rows of K are on the way."""
+    begins at K + WHERE[p], `stride` apart; without `GATHER` it is i, and all W are there. Z and
+    V = K z + q are moved until no pair of a group differs by more than max(tol, share · the first
+    gap), or `most` steps are taken. Values are compared together with their places, as 64 bits;
+    what else is known of the two places that were found is read back while their rows of K are on
+    the way."""
     p = tl.program_id(0)
     i = tl.arange(0, W)
     here = p * width + i

@@ -22,7 +22,8 @@ of the function whose generalised Newton step this is (convex for μ ≤ the lea
 When F stops changing the step is exact. Conjugate gradients with rough products solve the systems,
 preconditioned (see `preconditioner`): that is for kernels with a bulk, and many free variables.
 Problems are nested, of n/4^k, …, n/4, n rows, each begun where the last one ended, so that most of
-what is free is known at the first step of a size; the first solve of all is kernel ridge regression.
+what is free is known at the first step of a size; the first solve of all is kernel ridge
+regression.
 
 A candidate is β put into its box, its sum put right on the most interior variables, f corrected by
 the columns that moved. It counts when the rows that decide its gap have been done in float64.
@@ -38,9 +39,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lindero.devices.kernel import DeviceKernel
 from lindero.devices.preconditioner import Landmarks, Preconditioner
-from lindero.devices.problem import DeviceProblem
+from lindero.devices.sample_problem import SampleProblem, compute_gap, find_ends, soften
 
 #: Sizes of nested problems: the factor between them, and the least.
 _RATIO, _LEAST_SIZE = 4, 12_500
@@ -74,80 +74,7 @@ _INTERIOR = 2048
 LEAST_BULK = 0.2
 
 
-@dataclass
-class SampleProblem:
-    """The problem with one variable a sample, in a random order of its own."""
-
-    kernel: DeviceKernel
-    q: Tensor
-    lower: Tensor
-    upper: Tensor
-    price: Tensor | None
-    delta: float
-
-    def part(self, n: int) -> SampleProblem:
-        """Over the first n samples."""
-        price = None if self.price is None else self.price[:n]
-        return SampleProblem(
-            self.kernel, self.q[:n], self.lower[:n], self.upper[:n], price, self.delta
-        )
-
-
-def fold(problem: DeviceProblem) -> SampleProblem | None:
-    """A problem with one variable a sample; None of one that has another form."""
-    if problem.n_groups > 1:
-        return None
-    delta = float(problem.host.delta)
-    if problem.sample_of is None:
-        return SampleProblem(problem.kernel, problem.q, problem.lower, problem.upper, None, delta)
-    n = problem.kernel.n_samples
-    if problem.n_variables != 2 * n:
-        return None
-    up, down = problem.q[:n], problem.q[n:]
-    return SampleProblem(
-        problem.kernel,
-        0.5 * (up + down),
-        problem.lower[n:],
-        problem.upper[:n],
-        0.5 * (up - down),
-        delta,
-    )
-
-
-def unfold(problem: DeviceProblem, beta: Tensor) -> Tensor:
-    """The signed variables of a problem."""
-    if problem.sample_of is None:
-        return beta
-    return torch.cat([beta.clamp(min=0.0), beta.clamp(max=0.0)])
-
-
 # -- pieces of a step -----------------------------------------------------------------------------
-
-
-def soften(s: Tensor, price: Tensor | None, mu: float) -> Tensor:
-    """soft(s, ε/μ)."""
-    if price is None:
-        return s
-    return s.sign() * (s.abs() - price / mu).clamp(min=0.0)
-
-
-def find_ends(problem: SampleProblem, beta: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    """What rising variables gain at most, and falling ones cost at least; g = −q − Kβ. Their
-    difference is the KKT gap."""
-    rises, falls = beta < problem.upper, beta > problem.lower
-    if problem.price is None:
-        up, down = g, g
-    else:
-        up = torch.where(beta >= 0.0, g - problem.price, g + problem.price)
-        down = torch.where(beta > 0.0, g - problem.price, g + problem.price)
-    return torch.where(rises, up, -torch.inf), torch.where(falls, down, torch.inf)
-
-
-def compute_gap(problem: SampleProblem, beta: Tensor, f: Tensor) -> tuple[float, float]:
-    """The KKT gap, and the bias in its middle."""
-    rising, falling = find_ends(problem, beta, -problem.q - f)
-    most, least = torch.stack([rising.amax(), falling.amin()]).tolist()
-    return most - least, 0.5 * (most + least)
 
 
 @dataclass
@@ -229,7 +156,7 @@ def look_ahead(
         price = problem.q if problem.price is None else problem.price
         with torch.cuda.device(u.device):
             loop[(blocks,)](
-                u, f, problem.q, problem.lower, problem.upper, price, v, d, d, b, db, new, sums_f,
+                u, f, problem.q, problem.lower, problem.upper, price, v, d, b, db, new, sums_f,
                 sums, most, n, t, mu, PRICED=problem.price is not None, BLOCK=_BLOCK,
             )  # fmt: skip
         found = torch.cat([sums.sum(0), most.amax(0)]).tolist()
@@ -459,7 +386,9 @@ class Newton:
         count = min(n, _DECIDING)
         spread = torch.arange(0, n, max(1, n // count), device=beta.device)
         rows = torch.cat([
-            torch.topk(rising, count).indices, torch.topk(falling, count, largest=False).indices, spread
+            torch.topk(rising, count).indices,
+            torch.topk(falling, count, largest=False).indices,
+            spread,
         ])  # fmt: skip
         support = beta.nonzero().squeeze(1)
         exact = kernel.precise_product(rows, support, beta[support])

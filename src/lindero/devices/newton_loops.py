@@ -50,7 +50,7 @@ def classify(
 
 @triton.jit(do_not_specialize=["n"])
 def step(
-    U, F, Q, LOWER, UPPER, PRICE, V, D, FREE, BIAS, CHANGE, NEW_U, NEW_F, SUMS, MOST, n, t, mu,
+    U, F, Q, LOWER, UPPER, PRICE, V, D, BIAS, CHANGE, NEW_U, NEW_F, SUMS, MOST, n, t, mu,
     PRICED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """u + t d and f + t v; slopes of P at 0 and 1, the variables outside their box and those on the

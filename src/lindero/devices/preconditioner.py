@@ -94,11 +94,11 @@ def measure_bulk(kernel: DeviceKernel) -> float:
 
 
 class Preconditioner:
-    """apply(r) = M⁻¹ r, made sum-free, with M = B_F B_Fᵀ + diag(δ + ridge)."""
+    """apply(r) = M⁻¹ r, made sum-free, with M = B_F B_Fᵀ + diag(δ)."""
 
-    def __init__(self, landmarks: Landmarks, n: int, m: int, ridge: float = 0.0) -> None:
+    def __init__(self, landmarks: Landmarks, n: int, m: int) -> None:
         self.landmarks = landmarks
-        self.n, self.m, self.ridge = n, m, ridge
+        self.n, self.m = n, m
         self._sum: Tensor | None = None
         self._floor: Tensor | None = None
         self._mask: Tensor | None = None
@@ -107,10 +107,9 @@ class Preconditioner:
         """For these free variables: their mask, and their numbers."""
         features, delta = self._scale(index)
         entered = left = None
-        if self._sum is not None and self._mask is not None:
-            if len(index) * self.m**2 > _WORTH_UPDATING:
-                entered = (free & ~self._mask).nonzero().squeeze(1)
-                left = (self._mask & ~free).nonzero().squeeze(1)
+        if self._mask is not None and len(index) * self.m**2 > _WORTH_UPDATING:
+            entered = (free & ~self._mask).nonzero().squeeze(1)
+            left = (self._mask & ~free).nonzero().squeeze(1)
         if entered is not None and left is not None and len(entered) + len(left) < 0.7 * len(index):
             assert self._sum is not None
             if len(entered):
@@ -140,7 +139,7 @@ class Preconditioner:
         delta = 1.0 - features.square().sum(1)
         if self._floor is None:  # landmarks themselves have δ ≈ 0
             self._floor = (0.5 * delta.mean()).clamp(min=1e-3)
-        delta = torch.maximum(delta, self._floor) + self.ridge
+        delta = torch.maximum(delta, self._floor)
         return features.mul_(delta.rsqrt()[:, None]), delta
 
     def apply(self, r: Tensor) -> Tensor:

@@ -18,14 +18,8 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from lindero.devices.kernel import (
-    TILE,
-    DeviceKernel,
-    SplitRows,
-    on_card,
-    plan_product,
-    sum_gaussians,
-)
+from lindero.devices.fused_sums import TILE, SplitRows, on_card, plan_product, sum_gaussians
+from lindero.devices.kernel import DeviceKernel
 from lindero.kernels.operator import KernelFunction
 from lindero.models.kernel_machine import groups_of
 

@@ -101,7 +101,7 @@ class DeviceProblem:
         return change
 
     def ends(self, v: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
-        """In each group, the least v of those that can rise and the largest of those that can fall."""
+        """In each group, the least v of those that rise, and the largest of those that fall."""
         rising = torch.where(z < self.upper, v, torch.inf)
         falling = torch.where(z > self.lower, v, -torch.inf)
         if self.n_groups == 1:

@@ -149,10 +149,9 @@ class DeviceRows:
     def make_kernel(self, function: KernelFunction) -> KernelOperator:
         from lindero.devices.kernel import DeviceKernel
 
-        whole, places = self._origin or (lambda: None, None)
-        table = whole()
-        if table is not None:  # parts of a table share kernel values
-            return table.make_kernel(function).subset(places)
+        table = self._origin and self._origin[0]()
+        if self._origin and table is not None:  # parts of a table share kernel values
+            return table.make_kernel(function).subset(self._origin[1])
         kernel = self._kernels.get(function)
         if kernel is None:
             kernel = self._kernels[function] = DeviceKernel(self.values, function)

@@ -22,16 +22,10 @@ from torch import Tensor
 
 from lindero.devices.kernel import DeviceKernel
 from lindero.devices.many import ManyProblems
-from lindero.devices.newton import (
-    LEAST_BULK,
-    Newton,
-    SampleProblem,
-    choose_landmarks,
-    fold,
-    unfold,
-)
+from lindero.devices.newton import LEAST_BULK, Newton, choose_landmarks
 from lindero.devices.preconditioner import Landmarks, measure_bulk
 from lindero.devices.problem import DeviceProblem
+from lindero.devices.sample_problem import SampleProblem, fold, unfold
 from lindero.devices.working_set import DeviceDescent
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status

@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lindero.devices.kernel import DeviceKernel, on_card, runs_loops
+from lindero.devices.fused_sums import on_card, runs_loops
+from lindero.devices.kernel import DeviceKernel
 from lindero.kernels.operator import KernelOperator
 from lindero.runtime.arrays import Array
 

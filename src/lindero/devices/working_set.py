@@ -200,7 +200,7 @@ class PlainStep:
         upper, lower = torch.where(open_, upper, before), torch.where(open_, lower, before)
         narrow = before.float()[None]
         blocks = Blocks(
-            matrix=problem.kernel.block(samples, samples),
+            matrix=problem.kernel.single_block(samples, samples),
             stride=self.size,
             where=self._nowhere,
             rows=self._positions,
