@@ -45,8 +45,8 @@ from lindero.devices.sample_problem import SampleProblem, compute_gap, find_ends
 #: Sizes of nested problems: the factor between them, and the least.
 _RATIO, _LEAST_SIZE = 4, 12_500
 
-#: Landmarks for √n, and the most of them.
-_MARKS, _MOST_MARKS = 8.0, 4096
+#: Landmarks for √n, the most of them, and the share of free memory for their features.
+_MARKS, _MOST_MARKS, _MARKS_SHARE = 8.0, 4096, 0.3
 
 #: μ of the sets in means of the bulk, and μ of P as a share of that.
 _MU_SETS, _MU_MERIT = 1.4, 0.12
@@ -448,9 +448,13 @@ class Newton:
                 return x, used, rms < _FAR * goal
 
 
-def choose_landmarks(n: int) -> int:
-    """How many of n rows."""
-    return max(2, min(_MOST_MARKS, _round_up(0.55 * _MARKS * math.sqrt(n)), n // 512 * 256))
+def choose_landmarks(n: int, device: torch.device) -> int:
+    """How many of n rows, whose features are to take a share of a card's free memory at the most."""
+    most = _MOST_MARKS
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        most = max(256, min(most, int(_MARKS_SHARE * free / (4 * n)) // 256 * 256))
+    return max(2, min(most, _round_up(0.55 * _MARKS * math.sqrt(n)), n // 512 * 256))
 
 
 def _round_up(value: float) -> int:

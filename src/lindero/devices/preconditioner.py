@@ -22,6 +22,9 @@ _SHRUNK, _JITTER = 0.5, 1e-4
 #: Rows after the landmarks that tell the bulk.
 _PROBED = 2048
 
+#: Rows of a product in float64 at once.
+_GRAM_ROWS = 2**17
+
 #: Work (free variables × m²) from which updating the matrix of m × m beats making it.
 _WORTH_UPDATING = 3e10
 
@@ -148,5 +151,8 @@ class Preconditioner:
 
 
 def _gram(features: Tensor) -> Tensor:
-    wide = features.double()
-    return wide.T @ wide
+    total = features.new_zeros((features.shape[1],) * 2, dtype=torch.float64)
+    for part in features.split(_GRAM_ROWS):
+        wide = part.double()
+        total.addmm_(wide.T, wide)
+    return total

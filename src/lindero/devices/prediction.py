@@ -110,7 +110,7 @@ def _sum_tiles(
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _Weighted:
     """Some outputs over some support vectors, padded: their coefficients are `weights` in single
     precision, times `unit`."""
 
@@ -130,7 +130,7 @@ class _Columns:
 class _Group:
     """All outputs over the support vectors of a group."""
 
-    parts: tuple[_Columns, ...]
+    parts: tuple[_Weighted, ...]
 
     def evaluate(self, rows: SplitRows) -> Tensor:
         return torch.cat([part.sum(rows) for part in self.parts], 1)
@@ -157,7 +157,7 @@ def _weigh(known: DeviceKernel, coefficients: Tensor, first: int) -> _Group:
             width = 16 if len(some) <= 16 else 32
             weights = some.new_zeros(n_padded, width)
             weights[:n, : len(some)] = some.T
-        parts.append(_Columns(vectors, weights, unit[start : start + _MOST_COLUMNS]))
+        parts.append(_Weighted(vectors, weights, unit[start : start + _MOST_COLUMNS]))
     return _Group(tuple(parts))
 
 

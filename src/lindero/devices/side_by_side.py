@@ -52,6 +52,10 @@ MOST_JUDGED = 6
 #: are somebody else's, too.
 FEW, MANY_STEPS = 8, 400_000
 
+#: Outer steps in which the gap of a problem does not fall by a tenth, after which it is judged:
+#: single precision may go round for ever.
+MOST_IDLE = 12
+
 #: Numbers of a matrix of sums, a column for each problem.
 _SUMS = 2**27
 
@@ -179,6 +183,8 @@ class ManyDescents:
     def _approach(self, numbers: Array, aim: float, limits: Limits) -> Array:
         """Outer steps until no problem gets any nearer in single precision. Those that moved."""
         touched, going = np.zeros(len(self.problems), dtype=bool), numbers
+        least = np.full(len(self.problems), np.inf)
+        idle = np.zeros(len(self.problems), dtype=np.int64)
         while len(going):
             begun = time.perf_counter()
             taken = self._advance(going, aim * self.tol, limits)
@@ -187,7 +193,13 @@ class ManyDescents:
             self.n_iter[going] += taken
             self.outer[going] += 1
             self._spend(going, begun)
-            going = self._worth(going[(taken > 0) & (self.gaps[going] > CLAIM * self.tol)])
+            nearer = self.gaps[going] < 0.9 * least[going]
+            least[going] = np.minimum(least[going], self.gaps[going])
+            idle[going] = np.where(nearer, 0, idle[going] + 1)
+            ready = (
+                (taken == 0) | (self.gaps[going] <= CLAIM * self.tol) | (idle[going] > MOST_IDLE)
+            )
+            going = self._worth(going[~ready])
             going = self._check(going, limits)
         return np.flatnonzero(touched)
 

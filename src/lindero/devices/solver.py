@@ -38,7 +38,7 @@ _WORTH_KEEPING = 0.5
 
 
 @dataclass(frozen=True)
-class _Watch:
+class _NewtonWatch:
     """Reports steps of Newton's method, and says when to stop."""
 
     limits: Limits
@@ -70,7 +70,7 @@ class DeviceSolver(Solver):
         z = f = None
         if start is None and folded is not None and self._suits_newton(kernel, counted):
             newton, order = self._run_newton(
-                folded, _Watch(limits, self.tol, number, begun), counted
+                folded, _NewtonWatch(limits, self.tol, number, begun), counted
             )
             n_iter = newton.steps
             if newton.best is not None:
@@ -112,14 +112,14 @@ class DeviceSolver(Solver):
         return bool(counted["bulk"] >= LEAST_BULK)
 
     def _run_newton(
-        self, folded: SampleProblem, watch: _Watch, counted: dict[str, Any]
+        self, folded: SampleProblem, watch: _NewtonWatch, counted: dict[str, Any]
     ) -> tuple[Newton, Tensor]:
         """Newton's method on rows in random order."""
         n, device = folded.kernel.n_samples, folded.kernel.device
         generator = torch.Generator(device).manual_seed(0)
         order = torch.randperm(n, device=device, generator=generator)
         kernel = folded.kernel.subset(order)
-        landmarks = Landmarks(kernel, choose_landmarks(n))
+        landmarks = Landmarks(kernel, choose_landmarks(n, device))
         price = None if folded.price is None else folded.price[order]
         shuffled = SampleProblem(
             kernel, folded.q[order], folded.lower[order], folded.upper[order], price, folded.delta

@@ -48,6 +48,9 @@ NEGLIGIBLE = 0.02
 #: Sums from scratch without a smaller gap, after which it is given up.
 MOST_IDLE = 8
 
+#: Outer steps over which the objective must fall, and by which share of it.
+LOOKED_AT_EVERY, LEAST_FALL = 64, 1e-11
+
 
 def working_set_size(n_variables: int) -> int:
     """A power of two, as programs hold them."""
@@ -69,6 +72,7 @@ class DeviceDescent:
         self.n_iter = self.outer = self.refreshed = 0
         self._fresh = False
         self._least, self._idle = float("inf"), 0
+        self._looked_at, self._objective = 0, float("inf")
         self.size = min(working_set_size(problem.n_variables), floor_power(problem.n_variables))
         make = FusedStep if can_fuse(problem, self.size) else PlainStep
         self.step = make(problem, self.z, self.f, self.size, tol, INNER_SHARE)
@@ -87,6 +91,8 @@ class DeviceDescent:
                 reason = limits.check(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
                     return reason
+                if self.outer >= self._looked_at + LOOKED_AT_EVERY and self._goes_round():
+                    return Status.STALLED
                 before = gap
                 taken, gap = self._improve(limits)
                 if taken == 0:
@@ -126,6 +132,20 @@ class DeviceDescent:
         self.z.add_(change)
         samples = self.problem.samples(moved)
         self.f.add_(self.problem.kernel.product(None, samples, change[moved], self.precise))
+
+    def _goes_round(self) -> bool:
+        """Whether the objective has not fallen since the last look; in single precision that means
+        that more is needed."""
+        problem, before = self.problem, self._objective
+        self._looked_at = self.outer
+        v = problem.scores(self.f)
+        self._objective = 0.5 * float(self.z @ (v + problem.q))
+        if self._objective < before - LEAST_FALL * abs(before):
+            return False
+        gone_round, self.precise = self.precise, True
+        self._refresh()
+        self.step.look()
+        return gone_round
 
     def _refresh(self) -> None:
         self.z.add_(self.problem.balance(self.z))
