@@ -1,16 +1,13 @@
-"""Decomposition by the loops for the card, in Triton's interpreter: a process of its own, since
-Triton asks once, as it is loaded, whether to interpret.
+"""Decomposition by the loops for the card, in Triton's interpreter: what came of each problem.
 
-Prints what came of each problem as JSON. Steps inside a working set are made in plain torch: the
-interpreter takes tens of milliseconds for each of them."""
+Steps inside a working set are made in plain torch: the interpreter takes tens of milliseconds for
+each of them."""
 
-import json
 import time
 from dataclasses import replace
 
 import numpy as np
 import torch
-from triton.runtime import interpreter
 
 from lindero.devices import fused_step
 from lindero.devices.block_descent import descend_on_cpu
@@ -21,14 +18,6 @@ from lindero.devices.working_set import DeviceDescent
 from lindero.kernels.operator import KernelFunction
 from lindero.solvers.solution import Limits
 from tests.devices.problems import PROBLEMS, TOL, make_problem
-
-_patch = interpreter._patch_lang_tensor
-
-
-def patch_index(tensor, scope):
-    """Loops count to arrays of one number, which newer NumPy does not take for it."""
-    _patch(tensor, scope)
-    scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
 
 def descend_in_torch(blocks, z, steps, gaps, n_groups, tol, share, floor, most):
@@ -111,7 +100,9 @@ def compare_blocks():
     return errors
 
 
-if __name__ == "__main__":
-    interpreter._patch_lang_tensor = patch_index
-    fused_step.launch_descent = descend_in_torch
-    print(json.dumps({"blocks": compare_blocks()} | {name: solve(name) for name in PROBLEMS}))
+def main():
+    """Products and all steps of each problem."""
+    launch, fused_step.launch_descent = fused_step.launch_descent, descend_in_torch
+    found = {"blocks": compare_blocks()} | {name: solve(name) for name in PROBLEMS}
+    fused_step.launch_descent = launch
+    return found

@@ -1,18 +1,10 @@
-"""Loops for the card that have a plain twin, in Triton's interpreter: a process of its own, since
-Triton asks once, as it is loaded, whether to interpret.
-
-Prints as JSON what the loop, its twin and the CPU's own made of some blocks, and the largest
-difference between Newton's loops and the same in plain torch."""
-
-import json
+"""Loops for the card that have a plain twin, in Triton's interpreter."""
 
 import torch
-from triton.runtime import interpreter
 
 from lindero.devices import newton, newton_loops
 from lindero.devices.block_descent import Blocks, descend_on_cpu, launch_descent
 from lindero.devices.sample_problem import SampleProblem
-from tests.devices.interpreted import patch_index
 from tests.naive.block_descent import descend
 
 
@@ -119,11 +111,7 @@ def compare_newton(priced):
 
 
 def main():
-    interpreter._patch_lang_tensor = patch_index
-    torch.manual_seed(0)
+    """What the loop, its twin and the CPU's own made of some blocks, and the largest difference
+    between Newton's loops and the same in plain torch."""
     descents = [compare_descents(*case) for case in ((1, True, 25), (2, True, 25), (1, False, 25))]
-    print(json.dumps({"descents": descents, "newton": [compare_newton(p) for p in (False, True)]}))
-
-
-if __name__ == "__main__":
-    main()
+    return {"descents": descents, "newton": [compare_newton(p) for p in (False, True)]}

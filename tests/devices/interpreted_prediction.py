@@ -1,17 +1,10 @@
-"""Outputs of machines by the loops for the card, in Triton's interpreter: a process of its own,
-since Triton asks once, as it is loaded, whether to interpret.
-
-Prints the largest error of each machine, as a share of its coefficients' sizes, as JSON."""
-
-import json
+"""Outputs of machines by the loops for the card, in Triton's interpreter."""
 
 import torch
-from triton.runtime import interpreter
 
 from lindero.devices import prediction, tables
 from lindero.devices.kernel import DeviceKernel
 from lindero.kernels.operator import KernelFunction
-from tests.devices.interpreted import patch_index
 
 
 def find_error(n_features, group_sizes, n_outputs):
@@ -50,14 +43,9 @@ def find_wrong_moves():
 
 
 def main():
-    interpreter._patch_lang_tensor = patch_index
-    prediction._MOST_ROWS = 128
-    torch.manual_seed(0)
+    """The largest error of each machine, as a share of its coefficients' sizes, and of moves."""
+    most, prediction._MOST_ROWS = prediction._MOST_ROWS, 128
     cases = ((5, None, 1), (5, None, 3), (5, (40, 0, 50), 2), (150, None, 3), (5, None, 37))
-    print(
-        json.dumps({"errors": [find_error(*case) for case in cases], "moves": find_wrong_moves()})
-    )
-
-
-if __name__ == "__main__":
-    main()
+    found = {"errors": [find_error(*case) for case in cases], "moves": find_wrong_moves()}
+    prediction._MOST_ROWS = most
+    return found

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from tests.devices.in_interpreter import run_interpreted
-
 pytest.importorskip("torch", reason="torch is not installed")
 
 TWO_GROUPS = 1
 
 
 @pytest.fixture(scope="module")
-def found():
-    return run_interpreted("interpreted_loops")
+def found(in_interpreter):
+    return in_interpreter["interpreted_loops"]
 
 
 @pytest.mark.parametrize("case", range(3), ids=["gathered", "two groups", "whole"])

@@ -9,7 +9,6 @@ from lindero.devices import prediction  # noqa: E402
 from lindero.devices.prediction import evaluate  # noqa: E402
 from lindero.kernels.operator import KernelFunction, kernel_operator  # noqa: E402
 from lindero.models.kernel_machine import KernelMachine  # noqa: E402
-from tests.devices.in_interpreter import run_interpreted  # noqa: E402
 
 
 @pytest.mark.parametrize("name", ["rbf", "linear", "poly", "sigmoid"])
@@ -52,8 +51,8 @@ def test_overflowing_rows_are_named(monkeypatch):
         evaluate(Z, torch.ones(3, 3, dtype=torch.float64), function, c, c[0, :1], None)
 
 
-def test_loops_for_the_card():
-    found = run_interpreted("interpreted_prediction")
+def test_loops_for_the_card(in_interpreter):
+    found = in_interpreter["interpreted_prediction"]
     assert max(found["errors"]) < 1e-6
     assert found["moves"] < 1e-12
 

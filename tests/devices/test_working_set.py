@@ -9,16 +9,15 @@ import pytest
 from lindero.kernels.operator import KernelFunction
 from lindero.solvers.solution import Limits
 from lindero.solvers.working_set import WorkingSetSolver
-from tests.devices.in_interpreter import run_interpreted
 from tests.devices.problems import PROBLEMS, TOL, make_problem
 
 torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
-def interpreted():
+def interpreted(in_interpreter):
     """What the loops made of each problem."""
-    return run_interpreted("interpreted")
+    return in_interpreter["interpreted"]
 
 
 def solve_plainly(name):

@@ -449,7 +449,7 @@ class Newton:
 
 
 def choose_landmarks(n: int, device: torch.device) -> int:
-    """How many of n rows, whose features are to take a share of a card's free memory at the most."""
+    """How many of n rows: their features take a share of a card's free memory at the most."""
     most = _MOST_MARKS
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
