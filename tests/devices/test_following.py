@@ -162,6 +162,16 @@ def test_a_warm_start_goes_on_there(rehearsal):
     assert isinstance(model.dual_coef_, torch.Tensor)
 
 
+def test_tiny_kernels_are_solved_in_a_unit_of_their_own(rehearsal):
+    scale = 1e-9
+    machine = SVC(kernel="poly", degree=2, gamma=1.0)
+    with lindero.config_context(device=None):
+        known = clone(machine).fit(scale * X, BINARY).certificate_
+    found = machine.fit(torch.from_numpy(scale * X), torch.from_numpy(BINARY)).certificate_
+    assert found.status.startswith("Optimal")
+    assert found.dual == pytest.approx(known.dual, rel=1e-3)
+
+
 def test_probabilities_are_where_rows_are(rehearsal):
     rows = torch.from_numpy(X)
     with pytest.warns(FutureWarning, match="probability"):

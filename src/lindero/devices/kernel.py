@@ -131,9 +131,6 @@ class DeviceKernel(KernelOperator):
         return SubsetKernel(self, rows)
 
     def scaled(self, factor: float) -> DeviceKernel:
-        """The same kernel, so many times as large."""
-        if factor == 1.0:
-            return self
         return DeviceKernel(self.values, self.function, self.shift, self.factor * factor)
 
     def astype(self, dtype: Any) -> DeviceKernel:

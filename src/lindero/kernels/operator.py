@@ -250,6 +250,10 @@ class KernelOperator(Protocol):
         """K z, where the matrix is at hand; else None."""
         return None
 
+    def scaled(self, factor: float) -> KernelOperator | None:
+        """The same kernel so many times as large, where that is one of its own kind; else None."""
+        return None
+
     def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         self.block(probe, start, stop, out.T)
 
