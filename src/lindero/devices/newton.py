@@ -46,7 +46,7 @@ from lindero.devices.sample_problem import SampleProblem, compute_gap, find_ends
 _RATIO, _LEAST_SIZE = 4, 12_500
 
 #: Landmarks for √n, the most of them, and the share of free memory for their features.
-_MARKS, _MOST_MARKS, _MARKS_SHARE = 8.0, 4096, 0.3
+_MARKS, _MOST_MARKS, _MARKS_SHARE = 8.0, 4096, 0.6
 
 #: μ of the sets in means of the bulk, and μ of P as a share of that.
 _MU_SETS, _MU_MERIT = 1.4, 0.12
@@ -55,8 +55,8 @@ _MU_SETS, _MU_MERIT = 1.4, 0.12
 _FIRST_SHARE, _SHARE, _LAST_SHARE, _NEAR = 0.2, 0.05, 2e-5, 0.02
 _MOST_CG = 100
 
-#: Systems at one size that conjugate gradients leave far from solved, after which they are given
-#: up, and how far that is.
+#: Systems of the first size that conjugate gradients leave far from solved, after which they are
+#: given up, and how far that is.
 _FAR = 3.0
 _MOST_UNSOLVED = 3
 
@@ -312,7 +312,7 @@ class Newton:
             x, used, solved = self._conjugate_gradients(rows, preconditioner, right, ridge, goal)
             self.cg_steps, self.steps = self.cg_steps + used, self.steps + 1
             unsolved += not (solved or near)
-            if x is None or unsolved >= _MOST_UNSOLVED:
+            if x is None or (begin and unsolved >= _MOST_UNSOLVED):
                 return False
             d[sets.index] += x
             moved = d.nonzero().squeeze(1)
