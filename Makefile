@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures results test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-store bench-data bench-play system-packages fuzz bounds clean clean-compiled
+.PHONY: help demo pictures results test test-gpu test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-store bench-data bench-play bench-gpu system-packages fuzz bounds clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
 	@echo "make pictures  install, fit machines of every kind, draw some of them to demo/"
 	@echo "make results   compute published tables and figures, into docs/results.md (an hour)"
 	@echo "make test   install, run the tests"
+	@echo "make test-gpu   the tests that need a CUDA card, and those of devices without one"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make test-lowest  the same with the lowest versions that pyproject.toml promises"
 	@echo "make fuzz   play cases that nobody would make on purpose, for an hour or ARGS=\"--minutes 5\""
@@ -18,7 +19,7 @@ help:
 	@echo "make dist   build wheel and sdist, check them, try the wheel"
 	@echo "make bench  measure SVC against scikit-learn, LIBSVM and scikit-learn-intelex"
 	@echo "            (bench-family, -ranking, -structured, -search, -incremental, -adaptive, -streams, -bayes,"
-	@echo "             -tm, -clustering, -linear, -serve, -store, -data, -play: the others)"
+	@echo "             -tm, -clustering, -linear, -serve, -store, -data, -play, -gpu: the others)"
 	@echo "make bench-against BASE=main  is anything slower than in another revision?"
 
 # One stamp per set of extras: a change of pyproject.toml installs again.
@@ -49,6 +50,11 @@ system-packages:
 
 test: $(VENV)/made-plot+test system-packages
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+# Where torch for the card is installed already, GPU_PYTHON names the interpreter that has it.
+GPU_PYTHON ?= $(BIN)/python
+test-gpu: $(if $(filter $(BIN)/python,$(GPU_PYTHON)),$(VENV)/made-plot+test)
+	$(GPU_PYTHON) -m pytest tests/devices -rs $(ARGS)
 
 # Runtime dependencies, those of the extras too, at their lowest, tools of the tests as they come;
 # river, which needs a later SciPy, is left out, and its tests skip themselves. What is compiled is
@@ -98,6 +104,10 @@ bench-against: $(VENV)/made-plot+bench
 
 bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-store bench-data bench-play: bench-%: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/$*.py $(ARGS)
+
+# On a card; GPU_PYTHON as for test-gpu.
+bench-gpu: $(if $(filter $(BIN)/python,$(GPU_PYTHON)),$(VENV)/made-gpu)
+	$(GPU_PYTHON) benchmarks/gpu.py $(ARGS)
 
 clean-compiled:
 	find src -name '*.nb[ic]' -delete

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from lindero.bayes import NetworkClassifier as NetworkClassifier
     from lindero.bayes import StructuralTM as StructuralTM
     from lindero.bayes import TMClustering as TMClustering
+    from lindero.devices.settings import config_context as config_context
+    from lindero.devices.settings import get_config as get_config
+    from lindero.devices.settings import set_config as set_config
     from lindero.svm import SVC as SVC
     from lindero.svm import SVCCV as SVCCV
     from lindero.svm import SVR as SVR
@@ -45,7 +48,11 @@ _SVM = (
     "IncrementalSVR LinearSVC LinearSVCCV LinearSVR NuSVC NuSVR NystromSVC NystromSVR OneClassSVM "
     "RankSVM SVC SVCCV SVR SVRCV StructuredSVC TransductiveSVC"
 )
-_HOMES = {**dict.fromkeys(_BAYES.split(), ".bayes"), **dict.fromkeys(_SVM.split(), ".svm")}
+_HOMES = {
+    **dict.fromkeys(_BAYES.split(), ".bayes"),
+    **dict.fromkeys(_SVM.split(), ".svm"),
+    **dict.fromkeys(("config_context", "get_config", "set_config"), ".devices.settings"),
+}
 __all__ = [*_HOMES, "__version__"]
 
 __getattr__, __dir__ = load_lazily(__name__, _HOMES, others=("__version__",))

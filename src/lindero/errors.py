@@ -50,6 +50,19 @@ class SolverError(LinderoError, ValueError):
     """A solver was handed a problem that it cannot take; the message names what is missing."""
 
 
+class DeviceError(LinderoError, RuntimeError):
+    """A card that failed, or that is not there."""
+
+
+class DeviceMemoryError(DeviceError, MemoryError):
+    """A card with too little memory for what it was asked; nothing was changed."""
+
+
+class DeviceRefusal(LinderoError, ValueError):  # noqa: N818
+    """Something that only the CPU can do was asked of arrays on a card; the message says how to
+    have the CPU do it."""
+
+
 class _FileError(LinderoError, ValueError):
     """A file, and perhaps a line of it, at fault."""
 

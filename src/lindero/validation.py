@@ -19,6 +19,9 @@ from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d, validate_data
 
+from lindero.devices.choose import require_device_machine
+from lindero.devices.rows import DeviceRows, place_rows
+from lindero.devices.settings import CARD
 from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
@@ -42,8 +45,11 @@ def read_training_table(
 
     Sets `n_features_in_` and `feature_names_in_` of `estimator`.
     """
+    if isinstance(X, DeviceRows):
+        _adopt_width(estimator, X)
+        return X, _read_targets(y, X, y_numeric)
     if are_objects(estimator, X):
-        return make_object_rows(X), _read_targets(y, X, y_numeric)
+        return _place(estimator, make_object_rows(X)), _read_targets(y, X, y_numeric)
     precomputed = estimator.kernel == "precomputed"
     kinds = "biuf" if y_numeric else "biufU"
     vector = type(y) is np.ndarray and y.ndim == 1
@@ -51,6 +57,7 @@ def read_training_table(
         plain = find_plain(estimator, X)
         if plain is not None and plain.shape[0] == len(y):
             estimator.n_features_in_ = plain.shape[1]
+            plain = _place(estimator, plain)
             return plain, y.astype(np.float64) if y_numeric else y
     require_numeric_columns(X)
     if y is not None and getattr(X, "ndim", 2) == 2:
@@ -60,7 +67,22 @@ def read_training_table(
     X, y = _check_table(estimator, X, y=y, y_numeric=y_numeric)
     if precomputed:
         _require_square(X)
-    return _plain(X), y.astype(np.float64) if y_numeric else y
+    return _place(estimator, _plain(X)), y.astype(np.float64) if y_numeric else y
+
+
+def _adopt_width(estimator: Any, X: DeviceRows) -> None:
+    """Rows on a device were checked when they were read."""
+    require_device_machine(estimator)
+    estimator.n_features_in_ = X.shape[1]
+
+
+def _place(estimator: Any, X: Any) -> Any:
+    """A checked table where the call is to be computed."""
+    card = CARD.get()
+    if not card or not hasattr(estimator, "_runs_on_devices"):
+        return X
+    require_device_machine(estimator)
+    return place_rows(X, card)
 
 
 def read_further_table(
@@ -127,6 +149,8 @@ def _read_targets(y: Any, X: Any, y_numeric: bool) -> Array:
         return read_numeric_targets(y)
     require_labels(y)
     labels: Array = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f":
+        check_array(labels, ensure_2d=False, dtype=None, input_name="y")
     return labels
 
 
@@ -139,13 +163,16 @@ def require_one_each(name: str, values: Any, n_rows: int) -> None:
 
 def read_unlabelled_table(estimator: Any, X: Any) -> Any:
     """The same for a machine that learns without y."""
+    if isinstance(X, DeviceRows):
+        _adopt_width(estimator, X)
+        return X
     if are_objects(estimator, X):
-        return make_object_rows(X)
+        return _place(estimator, make_object_rows(X))
     require_numeric_columns(X)
     X = _check_table(estimator, X)
     if estimator.kernel == "precomputed":
         _require_square(X)
-    return _plain(X)
+    return _place(estimator, _plain(X))
 
 
 def _require_square(X: Any) -> None:
@@ -159,17 +186,24 @@ def _require_square(X: Any) -> None:
 def read_new_table(estimator: Any, X: Any) -> Any:
     """X of predict, of the width seen in fit."""
     if not hasattr(estimator, "n_features_in_"):  # fitted to objects
-        return make_object_rows(X)
+        return _place(estimator, make_object_rows(X))
+    if isinstance(X, DeviceRows):
+        if X.shape[1] != estimator.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+                f"{estimator.n_features_in_} features as input."
+            )
+        return X
     if not hasattr(estimator, "feature_names_in_"):
         plain = find_plain(estimator, X)
         if plain is not None and plain.shape[1] == estimator.n_features_in_:
-            return plain
+            return _place(estimator, plain)
     else:
         plain = _find_named_plain(estimator, X)
         if plain is not None:
-            return plain
+            return _place(estimator, plain)
     require_numeric_columns(X)
-    return _plain(_check_table(estimator, X, reset=False))
+    return _place(estimator, _plain(_check_table(estimator, X, reset=False)))
 
 
 def _find_named_plain(estimator: Any, X: Any) -> Any:
@@ -574,6 +608,8 @@ def read_sample_weights(sample_weight: Any, X: Any) -> Array:
     """Weights of the rows, none negative."""
     if sample_weight is None:
         return np.ones(X.shape[0])
+    if isinstance(X, DeviceRows):
+        X = np.empty((len(X), 0))  # it is asked for its length only
     weights: Array = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=True
     )
@@ -737,6 +773,8 @@ def compute_spread_gamma(X: Any, weights: Array) -> float:
 
 def compute_total_variance(X: Any, weights: Array) -> float:
     """Variance of all entries of X, rows counted by weight, without a float64 copy of X."""
+    if isinstance(X, DeviceRows):
+        return X.total_variance(weights)
     total = weights.sum() * X.shape[1]
     if sp.issparse(X):
         X = X.tocsr()

@@ -250,6 +250,10 @@ class KernelOperator(Protocol):
         """K z, where the matrix is at hand; else None."""
         return None
 
+    def scaled(self, factor: float) -> KernelOperator | None:
+        """The same kernel so many times as large, where that is one of its own kind; else None."""
+        return None
+
     def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         self.block(probe, start, stop, out.T)
 
@@ -262,7 +266,12 @@ def kernel_operator(
     X: Any, function: KernelFunction, dtype: Any = np.float64, shift: Array | None = None
 ) -> KernelOperator:
     """The operator of `function` over the rows of X (the matrix itself when precomputed). `shift`
-    moves the origin of dense data; see `origin`, which the Gaussian kernel uses unasked."""
+    moves the origin of dense data; see `origin`, which the Gaussian kernel uses unasked. Rows on a
+    device make their own."""
+    make_own = getattr(X, "make_kernel", None)
+    if make_own is not None:
+        own: KernelOperator = make_own(function)
+        return own
     if function.name == "precomputed":
         return PrecomputedKernel(X, dtype)
     if function.call is not None:
@@ -280,6 +289,8 @@ def origin(X: Any, function: KernelFunction) -> Array | None:
     harmless. The linear one may be moved wherever Σz = 0, with a constant w·origin to add to the
     bias; it is, where the data are farther from their origin than from each other."""
     if sp.issparse(X) or X.shape[0] == 0 or function.name not in ("rbf", "linear"):
+        return None
+    if hasattr(X, "make_kernel"):
         return None
     mean: Array = X.mean(axis=0, dtype=np.float64)
     if function.name == "linear":

@@ -221,7 +221,7 @@ def scale_kernel(kernel: KernelOperator, unit: float) -> KernelOperator:
         return RidgedKernel(scale_kernel(kernel.base, unit), kernel.ridge / unit)
     if isinstance(kernel, ProductKernel) and kernel.function.name == "linear":
         return ProductKernel(kernel.products.scale(1.0 / np.sqrt(unit)), kernel.function)
-    return ScaledKernel(kernel, unit)
+    return kernel.scaled(1.0 / unit) or ScaledKernel(kernel, unit)
 
 
 # -- squared losses --------------------------------------------------------------------------------

@@ -107,8 +107,15 @@ def outputs_of(sums: list[Array]) -> Array:
 def linear_weights(vectors: Any, coefficients: Array, group_sizes: tuple[int, ...] | None) -> Array:
     """w_k = Σ_j c_kj x_j of each output, for a machine with the linear kernel."""
     groups = groups_of(vectors.shape[0], group_sizes)
-    sums = [vectors[a:b].T.astype(np.float64) @ coefficients[:, a:b].T for a, b in groups]
+    sums = [_weigh(vectors[a:b], coefficients[:, a:b]) for a, b in groups]
     return np.ascontiguousarray(outputs_of(sums).T)
+
+
+def _weigh(vectors: Any, coefficients: Array) -> Array:
+    """Σ_j c_kj x_j, a column for each k; rows on a device do it there."""
+    if hasattr(vectors, "weighted_sums"):
+        return np.asarray(vectors.weighted_sums(coefficients))
+    return np.asarray(vectors.T.astype(np.float64) @ coefficients.T)
 
 
 def linear_values(Z: Any, weights: Array, intercepts: Array) -> Array:

@@ -25,6 +25,7 @@ from lindero.persist.registry import EstimatorKind, Kind, kind_of
 from lindero.persist.safe_file import write_whole_bytes
 from lindero.persist.values import ValueReader, ValueWriter
 from lindero.runtime.arrays import Array
+from lindero.svm.following import bring_to_cpu
 
 #: Kinds that hold a machine, and are no estimators of lindero by themselves.
 _HOLDERS = ("sklearn.Pipeline", "sklearn.CalibratedClassifierCV")
@@ -299,7 +300,7 @@ def _pack(estimator: Any, summary: dict[str, Any] | None, check: bool = True) ->
             f"A model file holds estimators of lindero, alone, in a pipeline or calibrated, but "
             f"this is a {name}."
         )
-    writer = ValueWriter()
+    estimator, writer = bring_to_cpu(estimator), ValueWriter()
     entry = writer.entry(estimator, "")
     parts = _take_apart(estimator)
     document = {

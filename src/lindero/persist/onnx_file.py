@@ -20,6 +20,7 @@ from lindero.persist.onnx_graphs.networks import add_bayes_classifier, add_joint
 from lindero.persist.onnx_graphs.tables import add_encoder, add_matrix
 from lindero.persist.safe_file import write_whole_bytes
 from lindero.svm.fitting import find_kernel
+from lindero.svm.following import bring_to_cpu
 
 #: Why other machines have no form in ONNX.
 _REASONS = {
@@ -75,7 +76,7 @@ def to_onnx(model: Any, *, about: Mapping[str, str] | None = None) -> Any:
     """
     check_is_fitted(model)
     decides = type(model).__name__ == "DecisionClassifier"
-    inner = model.estimator_ if decides else model
+    inner = bring_to_cpu(model.estimator_ if decides else model)
     before, machine = _take_apart(inner)
     graph = GraphBuilder()
     name = type(machine).__name__

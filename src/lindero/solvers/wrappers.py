@@ -41,7 +41,8 @@ many steps of decomposition are made first as take about that time.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse
@@ -210,8 +211,12 @@ _SHARE = 0.1
 _FINEST = 0.01
 
 
+@dataclass(frozen=True)
 class ScaledSolver(Solver):
-    """Solves a `DualQP` with p = 0 to a KKT gap of `tol`, or less where the scale is small."""
+    """Solves a `DualQP` with p = 0 to a KKT gap of `tol`, or less where the scale is small; solvers
+    that `base` makes do it."""
+
+    base: Callable[..., Solver] = GeneralSolver
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         scale = float(np.abs(problem.delta).max() * np.abs(problem.kernel.diagonal()).mean())
@@ -229,8 +234,8 @@ class ScaledSolver(Solver):
             solution = replace(solution, n_iter=spent + solution.n_iter)
         return solution
 
-    def _to(self, tol: float) -> GeneralSolver:
-        return GeneralSolver(tol, self.cache_size, self.n_threads)
+    def _to(self, tol: float) -> Solver:
+        return self.base(tol, self.cache_size, self.n_threads)
 
 
 # -- a matrix at hand ------------------------------------------------------------------------------

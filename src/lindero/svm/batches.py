@@ -14,10 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from lindero.errors import warn_user
+from lindero.devices.homes import read_vector
+from lindero.errors import DeviceRefusal, warn_user
 from lindero.problems.formulation import Task
 from lindero.runtime.arrays import Array
 from lindero.svm.fitting import FittedMachines, KernelEstimator
+from lindero.svm.following import home_of
 from lindero.transaction import become, fitting_aside, unfitted_copy
 from lindero.validation import (
     encode_labels,
@@ -77,6 +79,15 @@ def learn_batch(
     estimator: KernelEstimator, X: Any, y: Any, sample_weight: Any, classes: Any = None
 ) -> None:
     """Fit to all batches so far and this one. As long as a class has no row, they are only kept."""
+    home = home_of(X)
+    if home is not None and home.on_card:
+        raise DeviceRefusal(
+            "partial_fit keeps its rows in the CPU's memory: pass them from there (X.cpu() of "
+            "torch, X.get() of CuPy)."
+        )
+    if home is not None:
+        X, y = home.read_table(X), read_vector("y", y, home)
+        sample_weight = read_vector("sample_weight", sample_weight, home)
     kept = getattr(estimator, "_kept_rows", None)
     if kept is None and hasattr(estimator, "_machines_"):
         warn_user(

@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
+from lindero.devices.homes import read_vector
 from lindero.problems.margin import CostMargin
 from lindero.runtime.arrays import Array
 from lindero.runtime.partitioned import fitting_partitions, scoring_partitions
@@ -21,6 +22,7 @@ from lindero.svm import fitting
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
+from lindero.svm.following import answering_at_home, home_of, scoring_at_home
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     find_classes,
@@ -158,6 +160,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """
 
     _formulation = CostMargin
+    _runs_on_devices = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **{
@@ -218,14 +221,15 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self : CostSensitiveSVC
             The fitted estimator: as it was if fit fails, with the best model so far on Ctrl-C.
         """
+        labels = read_vector("y", y, home_of(X))
         # Before X is looked at: several classes are refused whatever the rows are.
-        require_labels(y)
+        require_labels(labels)
         several = False
         # What is not finite, or has no order, is refused below, with its place.
         with np.errstate(invalid="ignore"), suppress(TypeError):
-            several = y is not None and type_of_target(y) == "multiclass"
+            several = y is not None and type_of_target(labels) == "multiclass"
         if several:
-            require_two(np.unique(y))
+            require_two(np.unique(labels))
         return self._fit_aside(X, y, (sample_weight, sample_cost))
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
@@ -246,10 +250,11 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return MachineOptions(self.solver)
 
     decision_function = fitting.decision_function
-    score = scoring_partitions(ClassifierMixin.score)
+    score = scoring_partitions(scoring_at_home(ClassifierMixin.score))
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 
+    @answering_at_home
     def certify(
         self, X: Any, y: Any = None, sample_weight: Any = None, sample_cost: Any = None
     ) -> Certificate:
@@ -266,6 +271,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """
         return super().certify(X, y, (sample_weight, sample_cost))
 
+    @answering_at_home
     def leave_one_out(
         self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
     ) -> Array:

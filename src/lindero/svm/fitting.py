@@ -25,7 +25,10 @@ from sklearn.base import BaseEstimator, _fit_context, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.errors import NotSeparableError, warn_user
+from lindero.devices.choose import choose_device_solver
+from lindero.devices.homes import Home, to_host
+from lindero.devices.rows import DeviceRows
+from lindero.errors import DeviceRefusal, NotSeparableError, warn_user
 from lindero.kernels.operator import (
     KernelFunction,
     KernelOperator,
@@ -58,12 +61,21 @@ from lindero.solvers.sparse_weights import SparseWeightsSolver
 from lindero.solvers.through_origin import KernelOriginSolver, OriginSolver
 from lindero.solvers.wrappers import ScaledSolver, not_separable_message
 from lindero.svm.calibration import CALIBRATION
+from lindero.svm.following import (
+    answering_at_home,
+    fit_at_home,
+    pack_attributes,
+    to_cpu,
+    to_device,
+    unpack_attributes,
+)
 from lindero.svm.multiclass import (
     join_machines,
     pick_classes,
     shape_decisions,
     split_classes,
     take_apart,
+    take_labels,
 )  # fmt: skip
 from lindero.svm.probability import (
     DEPRECATED,
@@ -168,6 +180,8 @@ class TrainingSet:
 
     def choose_solver(self, name: str, n_rows: int | None = None) -> Callable[..., Solver]:
         """A constructor of solvers for tasks of `n_rows`, the most that one has unless given."""
+        if isinstance(self.X, DeviceRows):
+            return choose_device_solver(name, self.formulation)
         if self.formulation.scale_free:
             return ScaledSolver
         if self.formulation.keeps_weights:
@@ -238,6 +252,9 @@ def fit_machines(
     there is one point, for a search one for each C. After an interruption, or when time is up,
     the tasks left get the zero solution, so that what was solved is not lost."""
     first, tasks = path[0], path[0].tasks
+    if isinstance(first.X, DeviceRows):
+        solver = make_solver(tol=tol, cache_size=cache_size)
+        return solve_together([path], solver, limits, starts)[0]
     kernels = (turns.kernels if turns else None) or first.kernels()
     solved: list[Solved] = [[] for _ in tasks]
 
@@ -301,6 +318,56 @@ def fit_machines(
     return [list(point) for point in zip(*solved, strict=True)]
 
 
+def solve_together(
+    paths: Sequence[Sequence[TrainingSet]],
+    solver: Solver,
+    limits: Limits,
+    starts: Sequence[Solution | None] | None = None,
+    report: Callable[[], None] | None = None,
+) -> list[list[Solved]]:
+    """What `fit_machines` gives for each of several paths, by a solver that is handed many problems
+    at once: those of all tasks of all paths, point by point. `starts` are those of the first."""
+    over = [list(map(path[0].kernels(), path[0].tasks)) for path in paths]
+    solved: list[list[Solved]] = [[] for _ in paths]
+    for number in range(max(map(len, paths))):
+        problems, begun, ends = list[DualQP](), list[Solution | None](), list[int]()
+        for path, kernels, points in zip(paths, over, solved, strict=True):
+            for k, task in enumerate(path[number].tasks if number < len(path) else ()):
+                problems.append(path[number].state(kernels[k], task))
+                last = points[-1][k] if points else None
+                begun.append(
+                    _move_start(problems[-1], *last) if last else starts[k] if starts else None
+                )
+            ends.append(len(problems))
+        try:
+            solutions = _solve_all(solver, problems, begun, limits)
+        except KeyboardInterrupt:
+            limits.interrupt()
+            if paths[0][0].codes is None:
+                raise
+            solutions = [_nothing(problem) for problem in problems]
+        pairs = list(zip(problems, solutions, strict=True))
+        for path, points, first, end in zip(paths, solved, [0, *ends], ends, strict=False):
+            if number < len(path):
+                points.append(pairs[first:end])  # type: ignore[arg-type]
+        for _ in pairs if report else ():
+            report()  # type: ignore[misc]
+    return solved
+
+
+def _solve_all(
+    solver: Solver, problems: Sequence[DualQP], starts: Sequence[Solution | None], limits: Limits
+) -> list[Solution]:
+    """At once where a solver can do that, else one by one."""
+    together = getattr(solver, "solve_all", None)
+    if together is not None:
+        return list(together(problems, starts, limits))
+    return [
+        _nothing(problem) if limits.interrupted else solver.solve(problem, start, limits, number)
+        for number, (problem, start) in enumerate(zip(problems, starts, strict=True))
+    ]
+
+
 def _go_on(
     problem: DualQP, old: DualQP | None, solution: Solution, solver: Solver, limits: Limits
 ) -> Solution:
@@ -313,9 +380,17 @@ def _go_on(
     same = problem.kernel is old.kernel  # ridges of squared losses change with C
     if same and solution.status is Status.OPTIMAL and not at_bound.any():
         return replace(solution, n_iter=0, seconds=0.0)
-    a = np.where(at_bound, problem.u, solution.a)
-    start = replace(solution, a=a, f=np.empty(0)) if at_bound.any() else solution
-    return solver.solve(problem, start, limits)
+    return solver.solve(problem, _move_start(problem, old, solution), limits)
+
+
+def _move_start(problem: DualQP, old: DualQP | None, solution: Solution) -> Solution:
+    """Where the next problem of a path begins: at its bounds where the last one was at its own; f
+    is then not known."""
+    assert old is not None
+    at_bound = (solution.a >= old.u) & (old.u > 0)
+    if not at_bound.any():
+        return solution
+    return replace(solution, a=np.where(at_bound, problem.u, solution.a), f=np.empty(0))
 
 
 def _nothing(problem: DualQP) -> Solution:
@@ -456,6 +531,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     classes_: Array
     n_iter_: Any
     _machines_: FittedMachines
+    _home_: Home
 
     #: The formulation that it solves.
     _formulation: ClassVar[type[Formulation]]
@@ -465,6 +541,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     #: Whether machines keep their support vectors; those that do not keep weights alone.
     _keeps_vectors: ClassVar[bool] = True
+
+    #: Whether fits may run on a device.
+    _runs_on_devices: ClassVar[bool] = False
 
     #: Private names that only some fits set.
     _fitted_state: ClassVar[tuple[str, ...]] = ("_probA", "_probB", "_libsvm_order")
@@ -521,7 +600,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed. `SVC`
             and `SVR` with ``kernel="linear"`` take Dask arrays and dataframes too, and then y and
-            weights of Dask's (see `lindero.scale.fit`).
+            weights of Dask's (see `lindero.scale.fit`). Tensors and arrays on a CUDA card are
+            computed there by machines that can (see ``docs/devices.md``).
         y : array-like of shape (n_samples,)
             Class labels, or targets of a regression.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -535,10 +615,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self._fit_aside(X, y, sample_weight)
 
     def _fit_aside(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit a copy, and become it."""
+        """Fit a copy where X is, and become it."""
         last = getattr(self, "_machines_", None) if self.warm_start else None
-        with fitting_aside(self) as attempt:
-            attempt.interrupted = attempt.estimator._fit(X, y, sample_weight, last)
+
+        def fit(read: Callable[[], tuple[Any, Any, Any]], settle: Callable[[Any], None]) -> None:
+            with fitting_aside(self) as attempt:
+                attempt.interrupted = attempt.estimator._fit(*read(), last)
+                settle(attempt.estimator)
+
+        fit_at_home(fit, X, y, sample_weight)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
@@ -583,7 +668,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             for left, out in splits:
                 values[rows[out]] = self._evaluate_without(training, rows[left], rows[out], limits)
         else:
-            values = self._evaluate(training.X)
+            values = np.asarray(to_host(self._evaluate(training.X)))
         counts = training.weights / self.class_weight_[training.codes]
         curves = [
             fit_rising_curve(values[task.rows, k], task.targets > 0, counts[task.rows])
@@ -606,7 +691,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         tol = self.tol * part.formulation.unit
         [solved] = fit_machines([part], make_solver, tol, self.cache_size, limits)
         adopt_solutions(model, part, solved)
-        return model._evaluate(X_test)
+        return np.asarray(to_host(model._evaluate(X_test)))
 
     def _limits(self, callback: Callback | None, n_problems: int) -> Limits:
         return Limits(
@@ -647,6 +732,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _values(self, X: Any) -> Array:
         """The output of each machine for each row of X: (n_rows, n_machines)."""
+        values = self._outputs(X)
+        return values if isinstance(values, np.ndarray) else np.asarray(to_host(values))
+
+    def _outputs(self, X: Any) -> Any:
+        """The same where X is: a tensor of rows on a device."""
         if not hasattr(self, "_machines_"):  # the check itself takes as long as a few rows
             check_is_fitted(self)
         machines = self._machines_
@@ -654,9 +744,16 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             return machines.known[1]
         return self._evaluate(read_new_table(self, X))
 
-    def _evaluate(self, X: Any) -> Array:
+    def _evaluate(self, X: Any) -> Any:
         """The same for checked rows."""
         machines = self._machines_
+        if isinstance(X, DeviceRows):
+            if machines.weights is not None:
+                return X.products(machines.weights, self.intercept_)
+            return X.evaluate(
+                self.support_vectors_, machines.function, dense(self.dual_coef_), self.intercept_,
+                machines.group_sizes,
+            )  # fmt: skip
         if machines.weights is not None:
             return linear_values(X, machines.weights, self.intercept_)
         vectors, function = self.support_vectors_, machines.function
@@ -671,7 +768,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return machine.decision_values(X)
 
     @answering_partitions
-    def predict(self, X: Any) -> Array:
+    @answering_at_home
+    def predict(self, X: Any) -> Any:
         """The class of each row, or the value of the regression there.
 
         Parameters
@@ -686,17 +784,17 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         options = self._options()
         if options.break_ties and options.decision_function_shape == "ovo":
             raise ValueError(BREAK_TIES)
-        values = self._values(X)
+        values = self._outputs(X)
         if self._machines_.n_support is None:
             return values[:, 0]
-        return np.asarray(self.classes_[self._pick(values)])
+        return take_labels(self.classes_, self._pick(values))
 
-    def _pick(self, values: Array) -> Array:
+    def _pick(self, values: Any) -> Any:
         """The codes of the classes that the outputs of all machines decide for."""
         scheme, break_ties = self._machines_.scheme, self._options().break_ties
         return pick_classes(values, len(self.classes_), scheme, break_ties)
 
-    def _shape(self, values: Array) -> Array:
+    def _shape(self, values: Any) -> Any:
         """The outputs of all machines as `decision_function` gives them."""
         if self._machines_.n_support is None:
             return values[:, 0]
@@ -715,6 +813,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         weights = self._machines_.weights
         assert weights is not None
+        if "_home_" in vars(self):
+            return self._home_.give(weights)
         if sp.issparse(self.dual_coef_):
             return sp.csr_array(weights)
         coef = weights.view()
@@ -726,7 +826,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Number of support vectors, of each class if there are classes."""
         check_is_fitted(self)
         of_classes = self._machines_.n_support
-        return np.array([len(self.support_)], dtype=np.int32) if of_classes is None else of_classes
+        if of_classes is None:
+            of_classes = np.array([self.support_.shape[0]], dtype=np.int32)
+        return self._home_.give(of_classes) if "_home_" in vars(self) else of_classes
 
     def __lindero_kernel__(self) -> KernelFunction:
         """For `find_kernel`."""
@@ -738,9 +840,18 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self._machines_.function.gamma
 
     to_sklearn = to_sklearn
+    to_cpu, to_device = to_cpu, to_device
+
+    def __getstate__(self) -> Any:
+        return pack_attributes(self, super().__getstate__())
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        unpack_attributes(self)
 
     # -- judging ------------------------------------------------------------------------------
 
+    @answering_at_home
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute the certificate from scratch, from the coefficients alone.
 
@@ -843,6 +954,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.array_api_support = True
         return tags
 
 
@@ -850,7 +962,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 @answering_partitions
-def decision_function(self: KernelEstimator, X: Any) -> Array:
+@answering_at_home
+def decision_function(self: KernelEstimator, X: Any) -> Any:
     """Signed distance-like values: how far each row is on a class's side.
 
     Parameters
@@ -865,10 +978,11 @@ def decision_function(self: KernelEstimator, X: Any) -> Array:
         one column per class, or per pair of classes if ``decision_function_shape="ovo"`` (and
         ``multiclass="ovo"``).
     """
-    return self._shape(self._values(X))
+    return self._shape(self._outputs(X))
 
 
 @ProbabilityMethod
+@answering_at_home
 def predict_proba(self: KernelEstimator, X: Any) -> Array:
     """The probability of each class, with ``probability=True`` only.
 
@@ -898,6 +1012,7 @@ def predict_proba(self: KernelEstimator, X: Any) -> Array:
 
 
 @ProbabilityMethod
+@answering_at_home
 def predict_log_proba(self: KernelEstimator, X: Any) -> Array:
     """The logarithms of the probabilities, with ``probability=True`` only.
 
@@ -935,6 +1050,7 @@ prob_a, prob_b = property(_get_prob_a), property(_get_prob_b)
 
 
 # ν-machines have no such method: their sums change with every sample.
+@answering_at_home
 def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = None) -> Array:
     """Decision values (of a regression, predictions) of each training row from a machine
     trained without that row. Exact.
@@ -957,6 +1073,8 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
     """
     values = self._values(X)
     training, restated = self._restate(*self._read_again(X, y, sample_weight))
+    if isinstance(training.X, DeviceRows):
+        raise DeviceRefusal("leave_one_out runs on the CPU only.")
     for _, problem, _, _ in restated:
         if training.codes is None:
             if problem.kernel.n_samples < 2:
@@ -984,7 +1102,7 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
             "(sklearn.preprocessing.StandardScaler).",
             ConvergenceWarning,
         )
-    return self._shape(values)
+    return np.asarray(self._shape(values))
 
 
 def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: Solved) -> Functions:

@@ -28,6 +28,7 @@ from lindero.svm.fitting import (
     TrainingSet,
     read_classes,
 )
+from lindero.svm.following import scoring_at_home
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, require_computable, weigh_classes
 
@@ -304,4 +305,4 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return MachineOptions("auto")
 
     decision_function = fitting.decision_function
-    score = scoring_partitions(ClassifierMixin.score)
+    score = scoring_partitions(scoring_at_home(ClassifierMixin.score))

@@ -17,6 +17,7 @@ from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
 from lindero.svm.batches import learn_batch
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
+from lindero.svm.following import scoring_at_home
 from lindero.svm.linear_svc import LINEAR, LINEAR_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -171,7 +172,7 @@ default="epsilon_insensitive"
     def _options(self) -> MachineOptions:
         return MachineOptions("auto")
 
-    score = scoring_partitions(RegressorMixin.score)
+    score = scoring_partitions(scoring_at_home(RegressorMixin.score))
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Fit to one more batch of rows, and to all those before it.

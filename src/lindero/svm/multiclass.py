@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from lindero.devices import decisions
 from lindero.problems.formulation import Task
 from lindero.runtime.arrays import Array
 
@@ -102,8 +104,10 @@ def _find_lines(n_classes: int, scheme: str) -> Callable[[int, Array], Array | i
     return find
 
 
-def shape_decisions(values: Array, n_classes: int, scheme: str, shape: str) -> Array:
-    """Values of all machines as `decision_function` gives them."""
+def shape_decisions(values: Any, n_classes: int, scheme: str, shape: str) -> Any:
+    """Values of all machines as `decision_function` gives them, where they are."""
+    if not isinstance(values, np.ndarray):
+        return decisions.shape_decisions(values, n_classes, scheme, shape)
     if n_classes == 2:
         return values[:, 0]
     if scheme == "ovo" and shape == "ovr":
@@ -111,13 +115,22 @@ def shape_decisions(values: Array, n_classes: int, scheme: str, shape: str) -> A
     return values
 
 
-def pick_classes(values: Array, n_classes: int, scheme: str, break_ties: bool) -> Array:
-    """The code of the class that the machines decide for."""
+def pick_classes(values: Any, n_classes: int, scheme: str, break_ties: bool) -> Any:
+    """The code of the class that the machines decide for, where their values are."""
+    if not isinstance(values, np.ndarray):
+        return decisions.pick_classes(values, n_classes, scheme, break_ties)
     if n_classes == 2:
         return (values[:, 0] >= 0).astype(np.intp)
     if scheme == "ovo" and not break_ties:
         return count_votes(values, n_classes)
     return np.asarray(np.argmax(shape_decisions(values, n_classes, scheme, "ovr"), axis=1))
+
+
+def take_labels(classes: Array, codes: Any) -> Any:
+    """The classes of these codes, where they are."""
+    if not isinstance(codes, np.ndarray):
+        return decisions.take_labels(classes, codes)
+    return np.asarray(classes[codes])
 
 
 def count_votes(decisions: Array, n_classes: int) -> Array:

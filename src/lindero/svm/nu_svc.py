@@ -25,6 +25,7 @@ from lindero.svm.fitting import (
     TrainingSet,
     read_classes,
 )
+from lindero.svm.following import scoring_at_home
 from lindero.svm.multiclass import describe_task
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, make_kernel_function
@@ -153,6 +154,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """
 
     _formulation = NuMargin
+    _runs_on_devices = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KERNEL_MACHINE_CONSTRAINTS,
@@ -255,6 +257,8 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     predict_proba = fitting.predict_proba
     predict_log_proba = fitting.predict_log_proba
     probA_, probB_ = fitting.prob_a, fitting.prob_b  # noqa: N815
+
+    score = scoring_at_home(ClassifierMixin.score)
 
     def _find_widths(self, weights: Array) -> Array:
         return self.rho_ / _mean_weight(weights)

@@ -13,6 +13,7 @@ from lindero.problems.tube import NuTube
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import Functions, KernelEstimator, Solved, TrainingSet
+from lindero.svm.following import scoring_at_home
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -120,6 +121,7 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """
 
     _formulation = NuTube
+    _runs_on_devices = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -155,6 +157,8 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
     def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
         self.epsilon_ = functions[0].width
+
+    score = scoring_at_home(RegressorMixin.score)
 
     def _find_widths(self, weights: Array) -> list[float]:
         return [self.epsilon_]

@@ -18,6 +18,7 @@ from lindero.solvers.solution import Callback
 from lindero.svm import fitting, nystrom
 from lindero.svm.costs import class_terms
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet, read_classes
+from lindero.svm.following import scoring_at_home
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, make_kernel_function, weigh_classes
 
@@ -219,7 +220,7 @@ class NystromSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     _limits = nystrom.limit
     _evaluate = nystrom.evaluate
     decision_function = fitting.decision_function
-    score = scoring_partitions(ClassifierMixin.score)
+    score = scoring_partitions(scoring_at_home(ClassifierMixin.score))
 
 
 def read_costs(costs: Any) -> tuple[Any, float, float]:

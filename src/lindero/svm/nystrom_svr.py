@@ -15,6 +15,7 @@ from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
 from lindero.svm import nystrom
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
+from lindero.svm.following import scoring_at_home
 from lindero.svm.nystrom_svc import NYSTROM_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -164,4 +165,4 @@ class NystromSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     _finish = nystrom.finish
     _limits = nystrom.limit
     _evaluate = nystrom.evaluate
-    score = scoring_partitions(RegressorMixin.score)
+    score = scoring_partitions(scoring_at_home(RegressorMixin.score))

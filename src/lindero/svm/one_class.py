@@ -6,14 +6,13 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from lindero.problems.novelty import Novelty
-from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import Functions, KernelEstimator, Solved, TrainingSet
+from lindero.svm.following import answering_at_home
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -113,6 +112,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     """
 
     _formulation = Novelty
+    _runs_on_devices = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -167,7 +167,8 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
         self.offset_ = -functions[0].intercept
 
-    def decision_function(self, X: Any) -> Array:
+    @answering_at_home
+    def decision_function(self, X: Any) -> Any:
         """How far inside the region each row is: negative outside.
 
         Parameters
@@ -179,9 +180,10 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         values : ndarray of shape (n_samples,)
         """
-        return self._values(X)[:, 0]
+        return self._outputs(X)[:, 0]
 
-    def score_samples(self, X: Any) -> Array:
+    @answering_at_home
+    def score_samples(self, X: Any) -> Any:
         """The values without the offset: larger where there are more data.
 
         Parameters
@@ -193,9 +195,10 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         values : ndarray of shape (n_samples,)
         """
-        return self.decision_function(X) + self.offset_
+        return self._outputs(X)[:, 0] + self.offset_
 
-    def predict(self, X: Any) -> Array:
+    @answering_at_home
+    def predict(self, X: Any) -> Any:
         """1 for rows inside the region, -1 for those outside.
 
         Parameters
@@ -207,4 +210,4 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        return 2 * (self._outputs(X)[:, 0] >= 0) - 1

@@ -23,6 +23,7 @@ from lindero.svm.fitting import (
     TrainingSet,
     read_classes,
 )
+from lindero.svm.following import answering_at_home, scoring_at_home
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, make_kernel_function, weigh_classes
 
@@ -160,6 +161,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """
 
     _formulation = Margin
+    _runs_on_devices = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KERNEL_MACHINE_CONSTRAINTS,
@@ -222,6 +224,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     decision_function = fitting.decision_function
     leave_one_out = fitting.leave_one_out
 
+    @answering_at_home
     def estimate_xi_alpha(
         self, X: Any, y: Any, sample_weight: Any = None, *, rho: float = 2.0
     ) -> XiAlphaEstimates:
@@ -272,7 +275,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         task, problem, a, _ = restated[0]
         return estimate_errors(problem, a, values[task.rows, 0], task.rows, float(rho))
 
-    score = scoring_partitions(ClassifierMixin.score)
+    score = scoring_partitions(scoring_at_home(ClassifierMixin.score))
     predict_proba = fitting.predict_proba
     predict_log_proba = fitting.predict_log_proba
     probA_, probB_ = fitting.prob_a, fitting.prob_b  # noqa: N815

@@ -17,6 +17,7 @@ from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm import fitting
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
+from lindero.svm.following import scoring_at_home
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -128,6 +129,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """
 
     _formulation = Tube
+    _runs_on_devices = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, np.inf, closed="right")],
@@ -172,4 +174,4 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         return MachineOptions(self.solver)
 
     leave_one_out = fitting.leave_one_out
-    score = scoring_partitions(RegressorMixin.score)
+    score = scoring_partitions(scoring_at_home(RegressorMixin.score))

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.kernels.operator import KernelFunction
 from lindero.runtime.arrays import Array, dense
+from lindero.svm.following import bring_to_cpu
 
 #: The class of `sklearn.svm` that has the same decision function.
 TWINS = {
@@ -66,7 +67,7 @@ def to_sklearn(self: Any) -> Any:
     array(['yes'], dtype='<U3')
     """
     check_is_fitted(self)
-    return make_twin(self, self.__lindero_kernel__())
+    return make_twin(bring_to_cpu(self), self.__lindero_kernel__())
 
 
 def make_twin(machine: Any, function: KernelFunction) -> Any:

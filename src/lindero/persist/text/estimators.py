@@ -49,6 +49,7 @@ from lindero.svm.fitting import (
     find_curves,
     find_kernel,
 )
+from lindero.svm.following import bring_to_cpu
 
 Model = TypeVar("Model", LibsvmModel, SvmlightModel)
 
@@ -194,7 +195,7 @@ def _require_sound_weights(machine: TextMachine, text: ModelText, trusted_width:
 
 def to_libsvm(estimator: Any) -> LibsvmModel:
     """What a file of LIBSVM says of a fitted estimator (of a search: of its best one)."""
-    estimator = getattr(estimator, "best_estimator_", estimator)
+    estimator = bring_to_cpu(getattr(estimator, "best_estimator_", estimator))
     types = {getattr(lindero.svm, name): svm_type for svm_type, name in _ESTIMATORS.items()}
     svm_type = next((types[kind] for kind in type(estimator).__mro__ if kind in types), None)
     if svm_type is None:
@@ -233,7 +234,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
 
 def to_svmlight(estimator: Any) -> SvmlightModel:
     """What a file of SVMlight says of a fitted estimator with one output."""
-    estimator = getattr(estimator, "best_estimator_", estimator)
+    estimator = bring_to_cpu(getattr(estimator, "best_estimator_", estimator))
     check_is_fitted(estimator)
     if find_kernel(estimator) is not None and hasattr(estimator, "support_vectors_"):
         function = _named_kernel(estimator, "SVMlight")

@@ -16,7 +16,7 @@ take longest.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from lindero.devices.rows import DeviceRows
 from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.kernels.special import MatrixKernel, RowMatrix, side_by_side
 from lindero.problems.formulation import Formulation, Task
@@ -36,15 +37,20 @@ from lindero.solvers.wrappers import PathSolver
 from lindero.svm.fitting import (
     SIDE_BY_SIDE_ROWS,
     KernelEstimator,
+    Solved,
     TaskTurns,
     TrainingSet,
     adopt_solutions,
     certify_solutions,
     fit_machines,
     remember_values,
+    solve_together,
 )
 from lindero.svm.progress import SearchCallback, SearchProgress, counting_fits
 from lindero.validation import make_kernel_function
+
+#: Rows of all problems that are handed to a device at once.
+_ROWS_TOGETHER = 200_000
 
 #: Number, training rows and validation rows of a fold.
 Split = tuple[int, Array, Array]
@@ -127,14 +133,53 @@ def fit_path(
             raise KeyboardInterrupt
         settings.report(1 / len(training.tasks))
 
-    path = [
-        training.with_formulation(replace(fold.formulation, C=C))  # type: ignore[call-arg]
-        for C in Cs
-    ]
+    path = [_put_C(training, fold, C) for C in Cs]
     turns = TaskTurns(settings.n_threads, report, kernels)
     solved = fit_machines(
         path, make_solver, settings.tol, settings.cache_size, settings.limits, turns=turns
     )
+    return _adopt_path(fold, gamma, Cs, path, solved, settings.tol, matrix)
+
+
+def fit_paths(
+    jobs: Sequence[tuple[SearchFold, Any, Sequence[float]]], settings: PathSettings
+) -> list[list[KernelEstimator]]:
+    """The same for many paths over rows on a device, which solves all of them together; each is a
+    fold, a gamma and ascending Cs."""
+    paths = []
+    for fold, gamma, Cs in jobs:
+        training = fold.training_set(gamma)
+        paths.append([_put_C(training, fold, C) for C in Cs])
+    solver = paths[0][0].choose_solver("auto")(settings.tol, settings.cache_size)
+    share = 1 / len(paths[0][0].tasks)
+
+    def report() -> None:
+        if settings.limits.interrupted:
+            raise KeyboardInterrupt
+        settings.report(share)
+
+    solved = solve_together(paths, solver, settings.limits, report=report)
+    return [
+        _adopt_path(*job, path, points, settings.tol, None)
+        for job, path, points in zip(jobs, paths, solved, strict=True)
+    ]
+
+
+def _put_C(training: TrainingSet, fold: SearchFold, C: float) -> TrainingSet:  # noqa: N802
+    return training.with_formulation(replace(fold.formulation, C=C))  # type: ignore[call-arg]
+
+
+def _adopt_path(
+    fold: SearchFold,
+    gamma: Any,
+    Cs: Sequence[float],
+    path: Sequence[TrainingSet],
+    solved: Sequence[Solved],
+    tol: float,
+    matrix: RowMatrix | None,
+) -> list[KernelEstimator]:
+    """A fitted estimator for each point of a path that was solved."""
+    training = path[0]
     if matrix is not None:
         cross = matrix.between(fold.test, fold.train, training.function)
     models = []
@@ -143,7 +188,7 @@ def fit_path(
         model.__dict__.update(fold.attributes)
         if fold.X_train.ndim == 2:
             model.n_features_in_ = fold.X_train.shape[1]
-        machines, parts = certify_solutions(machines, settings.tol)
+        machines, parts = certify_solutions(machines, tol)
         functions = adopt_solutions(model, point, machines)
         model.certificate_ = Certificate.join(parts, sum(part.seconds for part in parts))
         if matrix is not None:
@@ -153,7 +198,7 @@ def fit_path(
             biases = np.array([function.intercept for function in functions])
             remember_values(model, fold.X_test, cross @ z + biases)
         elif training.function.name == "linear":
-            remember_values(model, fold.X_test, model._evaluate(fold.X_test))
+            remember_values(model, fold.X_test, model._values(fold.X_test))
         models.append(model)
     return models
 
@@ -235,13 +280,27 @@ class Search:
                 gamma, k = job
                 return fit_path(self.folds[k], gamma, paths[gamma], matrix, settings)
 
-            with closing(_complete(solve, jobs, n_workers, self.limits)) as ended:
+            def solve_all() -> Generator[tuple[Any, Any]]:
+                for part in self._gather(jobs):
+                    work = [(self.folds[k], gamma, paths[gamma]) for gamma, k in part]
+                    yield from zip(part, fit_paths(work, settings), strict=True)
+
+            on_device = isinstance(self.X, DeviceRows)
+            ended = solve_all() if on_device else _complete(solve, jobs, n_workers, self.limits)
+            with closing(ended):
                 for (gamma, k), models in ended:
                     for C, model in zip(paths[gamma], models, strict=True):
                         if self._enter(found[C, gamma], (C, gamma, k), model):
                             self.outcome.stopped = True
                             return found
         return found
+
+    def _gather(self, jobs: Sequence[tuple[Any, int]]) -> Iterator[Sequence[tuple[Any, int]]]:
+        """Jobs that a device does together: as many as their rows make a full one."""
+        longest = max(len(fold.train) for fold in self.folds)
+        height = max(len(self.folds), _ROWS_TOGETHER // longest)
+        for start in range(0, len(jobs), height):
+            yield jobs[start : start + height]
 
     def _enter(self, found: PointScores, place: tuple[float, Any, int], model: Any) -> bool:
         """Score a model, write down what it took and tell the callback; whether this wants the
@@ -264,6 +323,8 @@ class Search:
     def _plan(self) -> tuple[int, RowMatrix | None]:
         """Threads for jobs side by side (0: one after another, each with all threads), and the
         matrix they share if it fits."""
+        if isinstance(self.X, DeviceRows):
+            return 0, None
         parts = [fold.training_set(self.gamma) for fold in self.folds]
         n_rows = self.X.shape[0]
         longest = max(len(fold.train) for fold in self.folds)

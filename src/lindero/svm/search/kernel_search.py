@@ -38,12 +38,23 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from lindero.devices.homes import read_vector
+from lindero.devices.rows import DeviceRows
 from lindero.errors import warn_user
 from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Limits
 from lindero.svm.calibration import CALIBRATION
 from lindero.svm.fitting import KernelEstimator
+from lindero.svm.following import (
+    answering_at_home,
+    fit_at_home,
+    home_of,
+    pack_attributes,
+    to_cpu,
+    to_device,
+    unpack_attributes,
+)
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import (
@@ -61,6 +72,7 @@ from lindero.svm.search.tables import (
     make_scaler,
     may_be_in_one_unit,
     put_together,
+    scale_rows,
 )
 from lindero.transaction import fitting_aside
 from lindero.validation import make_kernel_function, read_new_table
@@ -123,6 +135,8 @@ class KernelSearch:
     scale_: Array | None
 
     _takes_objects: ClassVar[bool] = True
+    _runs_on_devices: ClassVar[bool] = True
+    _unfollowing: ClassVar[tuple[str, ...]] = ("scores_", "Cs_", "gammas_", "cv_results_")
 
     #: The estimator that folds are fitted with, and that is refitted.
     _kind: ClassVar[type[KernelEstimator]]
@@ -162,9 +176,15 @@ class KernelSearch:
         self : estimator
             The fitted estimator. A call that fails or is interrupted leaves it as it was.
         """
-        try:
+        groups = read_vector("groups", groups, home_of(X))
+
+        def search(read: Callable[[], tuple[Any, Any, Any]], settle: Callable[[Any], None]) -> None:
             with fitting_aside(self) as attempt:
-                attempt.estimator._search(X, y, sample_weight, groups)
+                attempt.estimator._search(*read(), groups)
+                settle(attempt.estimator)
+
+        try:
+            fit_at_home(search, X, y, sample_weight)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 "The search was interrupted. The estimator is as it was before fit."
@@ -192,7 +212,7 @@ class KernelSearch:
             if part is not None:
                 y, counts, parts = targets[part.rows], weights[part.rows], part.splits
             if scaler is not None:
-                rows = scaler.transform(rows)
+                rows = scale_rows(scaler, rows)
             folds = [self._fold(template, rows, y, counts, split) for split in parts]
 
             def score(model: Any, k: int) -> float:
@@ -250,7 +270,7 @@ class KernelSearch:
             if scaler is None:
                 self.best_estimator_ = best.fit(X, y, sample_weight)
             else:
-                best.fit(scaler.transform(table), targets, sample_weight)
+                best.fit(scale_rows(scaler, table), targets, sample_weight)
                 names = getattr(self, "feature_names_in_", None)
                 self.best_estimator_ = put_together(scaler, best, names)
             self.n_iter_, self.certificate_ = best.n_iter_, best.certificate_
@@ -300,8 +320,19 @@ class KernelSearch:
                 ConvergenceWarning,
             )
 
+    to_cpu, to_device = to_cpu, to_device
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return pack_attributes(self, state)
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        unpack_attributes(self)
+
     @available_if(has_model)  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> Array:
+    @answering_at_home
+    def predict(self, X: Any) -> Any:
         """The predictions of the refitted estimator.
 
         Parameters
@@ -313,16 +344,21 @@ class KernelSearch:
         -------
         predictions : ndarray of shape (n_samples,)
         """
-        return np.asarray(self._require_model(X).predict(X))
+        model, rows = self._open_model(X)
+        return model.predict(rows)
 
-    def _require_model(self, X: Any) -> Any:
-        """The refitted estimator, for rows that are as it knows them."""
+    def _open_model(self, X: Any) -> tuple[Any, Any]:
+        """The refitted estimator, and rows that are as it knows them."""
         check_is_fitted(self)
         if self.scale_ is not None:
-            read_new_table(self, X)  # whose messages are clearer than those of scalers
-        return self.best_estimator_
+            rows = read_new_table(self, X)  # whose messages are clearer than those of scalers
+            if isinstance(rows, DeviceRows):
+                scaler, machine = (step for _, step in self.best_estimator_.steps)
+                return machine, scale_rows(scaler, rows)
+        return self.best_estimator_, X
 
     @available_if(has_model)  # type: ignore[untyped-decorator]
+    @answering_at_home
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the refitted estimator, by `scoring`.
 
@@ -342,7 +378,8 @@ class KernelSearch:
         check_is_fitted(self)
         more = {} if sample_weight is None else {"sample_weight": sample_weight}
         scorer = self._scorer(self._kind(**self._parameters()))
-        return _number(scorer(self.best_estimator_, X, y, **more))
+        model, rows = self._open_model(X)
+        return _number(scorer(model, rows, y, **more))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -355,6 +392,8 @@ def _splits(splitter: Any, X: Any, y: Array, groups: Any) -> list[Split]:
     """Number, training rows and validation rows of each fold."""
     rows = np.arange(X.shape[0])
     splits = []
+    if isinstance(X, DeviceRows):
+        X = np.broadcast_to(0.0, (len(X), 1))  # splitters are told how many rows there are
     for number, (train, test) in enumerate(splitter.split(X, y, groups)):
         for name, part in (("training", rows[train]), ("validation", rows[test])):
             if len(part) == 0:

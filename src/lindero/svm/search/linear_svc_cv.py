@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from lindero.runtime.arrays import Array
 from lindero.svm.fitting import read_classes
+from lindero.svm.following import answering_at_home
 from lindero.svm.linear_svc import MARGINS, LinearSVC
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import SearchFold, Split
@@ -121,6 +121,7 @@ class LinearSVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore
     coef0 = 0.0
     cache_size = 1000.0
     _kind = LinearSVC
+    _runs_on_devices = False
     _own_parameters = ("loss", "class_weight", "tol", "max_iter")
     _takes_objects = False
     _takes_any_order = True
@@ -155,7 +156,8 @@ class LinearSVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore
         keep_parameters(self, locals())
 
     @available_if(has_model)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Array:
+    @answering_at_home
+    def decision_function(self, X: Any) -> Any:
         """The decision values of the refitted estimator.
 
         Parameters
@@ -168,7 +170,8 @@ class LinearSVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore
         values : ndarray
             As in :meth:`lindero.svm.LinearSVC.decision_function`.
         """
-        return np.asarray(self._require_model(X).decision_function(X))
+        model, rows = self._open_model(X)
+        return model.decision_function(rows)
 
     def _parameters(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._own_parameters}

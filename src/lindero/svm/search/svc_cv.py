@@ -18,6 +18,7 @@ from lindero.problems.formulation import Formulation
 from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
 from lindero.svm.fitting import BREAK_TIES, cut_rows, read_classes
+from lindero.svm.following import answering_at_home
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import SearchFold, Split
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
@@ -176,7 +177,8 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         keep_parameters(self, locals())
 
     @available_if(has_model)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Array:
+    @answering_at_home
+    def decision_function(self, X: Any) -> Any:
         """The decision values of the refitted estimator.
 
         Parameters
@@ -189,7 +191,8 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values : ndarray
             As in :meth:`lindero.svm.SVC.decision_function`.
         """
-        return np.asarray(self._require_model(X).decision_function(X))
+        model, rows = self._open_model(X)
+        return model.decision_function(rows)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         if self.break_ties and self.decision_function_shape == "ovo":

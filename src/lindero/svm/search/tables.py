@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lindero.devices.rows import DeviceRows
 from lindero.runtime.arrays import Array
 from lindero.svm.fitting import cut_rows
 from lindero.svm.search.folds import Split
@@ -33,6 +34,8 @@ def find_scales(X: Any, weights: Array) -> tuple[Array | None, Array]:
     """What to subtract from each feature (None: nothing) and what to divide it by: mean and
     deviation of the rows, counted by weight; of sparse rows the largest absolute value."""
     rows = weights > 0
+    if isinstance(X, DeviceRows):
+        return _find_scales_there(X[rows], weights[rows])
     if sp.issparse(X):
         largest = np.asarray(abs(X[rows]).max(axis=0).todense(), dtype=np.float64).ravel()
         return None, np.where(largest > 0, largest, 1.0)
@@ -46,6 +49,21 @@ def find_scales(X: Any, weights: Array) -> tuple[Array | None, Array]:
         unit = np.where(varies, largest, 1.0)
         deviation = unit * np.sqrt(weights @ (X / unit) ** 2)
     return np.where(np.isfinite(center), center, 0.0), np.where(varies, deviation, 1.0)
+
+
+def _find_scales_there(X: DeviceRows, weights: Array) -> tuple[Array, Array]:
+    """The same on a device."""
+    center, variance = X.moments(weights)
+    largest = np.maximum(X.max(axis=0) - center, center - X.min(axis=0))
+    varies = np.isfinite(largest) & (largest > 1e-12 * np.abs(center))
+    return center, np.where(varies, np.sqrt(variance), 1.0)
+
+
+def scale_rows(scaler: Any, X: Any) -> Any:
+    """What a scaler makes of rows, where they are."""
+    if isinstance(X, DeviceRows):
+        return X.scale(scaler.mean_, scaler.scale_)
+    return scaler.transform(X)
 
 
 def make_scaler(center: Array | None, scale: Array) -> Any:
