@@ -46,7 +46,7 @@ from lindero.devices.sample_problem import SampleProblem, compute_gap, find_ends
 _RATIO, _LEAST_SIZE = 4, 12_500
 
 #: Landmarks for √n, the most of them, and the share of free memory for their features.
-_MARKS, _MOST_MARKS, _MARKS_SHARE = 8.0, 4096, 0.6
+_MARKS, _MOST_MARKS, _MARKS_SHARE = 8.0, 4096, 0.4
 
 #: μ of the sets in means of the bulk, and μ of P as a share of that.
 _MU_SETS, _MU_MERIT = 1.4, 0.12
