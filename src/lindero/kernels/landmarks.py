@@ -117,7 +117,9 @@ def draw_apart(
         chances = left * distances
         if not chances.sum() > 0.0:  # those left are the same to the kernel
             chances = left
-        chosen[k] = random.choice(len(own), p=chances / chances.sum())
+        shares = np.cumsum(chances)
+        drawn = np.searchsorted(shares, random.random() * shares[-1], side="right")
+        chosen[k] = min(drawn, np.flatnonzero(chances)[-1])  # rounding may be beyond the last
         left[chosen[k]] = 0.0
         values = kernel.cross(kernel.probe(chosen[k : k + 1]), everything)[0]
         apart = np.maximum(0.0, own - 2.0 * values + own[chosen[k]])
@@ -128,10 +130,12 @@ def draw_apart(
 def move_to_means(X: Array, weights: Array, chosen: Array) -> Array:
     """Lloyd's steps from these rows. A landmark that no row is nearest to stays."""
     X = X - (origin := X.mean(axis=0))
-    centres = X[chosen]
+    centres, doubled = X[chosen], 2.0 * X
+    distances = np.empty((len(X), len(chosen)))  # less ‖x‖², which is the same for all landmarks
     for _ in range(_LLOYD_STEPS):
-        products = X @ centres.T
-        nearest = np.argmin(np.einsum("ij,ij->i", centres, centres) - 2.0 * products, axis=1)
+        np.matmul(doubled, centres.T, out=distances)
+        np.subtract(np.einsum("ij,ij->i", centres, centres), distances, out=distances)
+        nearest = np.argmin(distances, axis=1)
         sizes = np.bincount(nearest, weights=weights, minlength=len(centres))
         members = sp.csr_array(
             (weights, nearest, np.arange(len(X) + 1)), shape=(len(X), len(centres))
