@@ -39,6 +39,9 @@ _PER_LANDMARK, _LEAST_CANDIDATES = 10, 2_000
 
 _LLOYD_STEPS = 5
 
+#: Numbers whose squares can be summed in single precision.
+_LEAST_SINGLE, _MOST_SINGLE = 1e-12, 1e12
+
 #: Halvings of the interval in which λ lies.
 _HALVINGS = 60
 
@@ -130,11 +133,16 @@ def draw_apart(
 def move_to_means(X: Array, weights: Array, chosen: Array) -> Array:
     """Lloyd's steps from these rows. A landmark that no row is nearest to stays."""
     X = X - (origin := X.mean(axis=0))
-    centres, doubled = X[chosen], 2.0 * X
-    distances = np.empty((len(X), len(chosen)))  # less ‖x‖², which is the same for all landmarks
+    centres = X[chosen]
+    # Which one is nearest can be seen in few digits.
+    largest = float(np.abs(X).max(initial=0.0))
+    dtype = np.float32 if _LEAST_SINGLE <= largest <= _MOST_SINGLE else np.float64
+    doubled = np.asarray(2.0 * X, dtype=dtype)
+    distances = np.empty((len(X), len(centres)), dtype=dtype)  # less ‖x‖², the same for all
     for _ in range(_LLOYD_STEPS):
-        np.matmul(doubled, centres.T, out=distances)
-        np.subtract(np.einsum("ij,ij->i", centres, centres), distances, out=distances)
+        np.matmul(doubled, centres.T.astype(dtype), out=distances)
+        squares = np.einsum("ij,ij->i", centres, centres).astype(dtype)
+        np.subtract(squares, distances, out=distances)
         nearest = np.argmin(distances, axis=1)
         sizes = np.bincount(nearest, weights=weights, minlength=len(centres))
         members = sp.csr_array(

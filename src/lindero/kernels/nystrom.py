@@ -67,6 +67,9 @@ _SOUND = 1e10
 #: Single precision computes features where they magnify its rounding by no more than this.
 _MOST_MAGNIFIED = 8.0
 
+#: Features that may be computed in single precision are, from this many bytes in double on.
+_SOON_SINGLE = 16 * 2**20
+
 #: Rows with larger squares are computed in double precision.
 _LARGEST_SQUARE = 1e30
 
@@ -94,6 +97,11 @@ class NystromMap:
     @property
     def n_features(self) -> int:
         return int(self.root.shape[1])
+
+    @property
+    def bears_single(self) -> bool:
+        """Whether features may be computed in float32."""
+        return self._single is not None
 
     @cached_property
     def _single(self) -> tuple[KernelOperator, Array] | None:
@@ -190,7 +198,7 @@ def feature_kernel(X: Any, features: NystromMap, megabytes: float) -> ProductKer
     size = n_rows * n_features * 4
     source: Any = FeatureRows(X, features)
     if size <= megabytes * 2**20:
-        kept = np.empty((n_rows, n_features), dtype=_kept_type(2 * size))
+        kept = np.empty((n_rows, n_features), dtype=_choose_type(2 * size, features))
 
         def fill(start: int) -> None:
             stop = min(start + height, n_rows)
@@ -203,9 +211,10 @@ def feature_kernel(X: Any, features: NystromMap, megabytes: float) -> ProductKer
     return ProductKernel(DenseProducts(source, np.float64), _LINEAR)
 
 
-def _kept_type(size: int) -> Any:
-    """Of features that take `size` bytes in float64."""
-    return np.float64 if size <= COPY_LIMIT_BYTES else np.float32
+def _choose_type(size: int, features: NystromMap) -> Any:
+    """What these features, which take `size` bytes in float64, are kept in."""
+    most = _SOON_SINGLE if features.bears_single else COPY_LIMIT_BYTES
+    return np.float64 if size <= most else np.float32
 
 
 def weigh_features(kernel: KernelOperator, c: Array) -> Array:

@@ -46,6 +46,7 @@ from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
+from lindero.solvers.gathered_gram import GatheredGram
 from lindero.solvers.interior_point import InteriorPointSolver, scaled_cholesky, scaled_solve
 from lindero.solvers.kept_rows import Guess, KeptRows
 from lindero.solvers.passes import has_room
@@ -83,8 +84,8 @@ _ROUNDNESS = 0.25
 #: Steps on one set of rows, and rounds of sifting, at the most.
 _MOST_STEPS, _MOST_ROUNDS = 40, 20
 
-#: Shares of `tol` that the problem of the kept rows is solved to, by interior points and as the last
-#: μ of steps, and that decided rows may be wrong by.
+#: Shares of `tol` that the problem of the kept rows is solved to, by interior points and as the
+#: last μ of steps, and that decided rows may be wrong by.
 _INNER, _LAST_WIDTH, _OUTER = 0.25, 0.1, 0.45
 
 #: Numbers in a block of rows: it should stay in a core's own cache while it is used.
@@ -157,6 +158,7 @@ class _Rows:
         self.n_samples, self.n_features = products.n_samples, products.n_features
         self.r = np.zeros(self.s.shape)
         self.numbers_a_row = products.numbers_a_row
+        self._longest = 1.0 + float(products.squares.max(initial=0.0))
         height = max(256, _BLOCK_NUMBERS // products.numbers_a_row)
         self._blocks = [
             (start, min(start + height, self.n_samples))
@@ -175,6 +177,7 @@ class _Rows:
         weights = np.zeros(_PARTIAL_SUMS)
 
         def work(k: int) -> None:
+            gram = GatheredGram(matrices[k], self._longest)
             for start, stop in self._blocks[k::_PARTIAL_SUMS]:
                 n, first = stop - start, start
                 part = self.products
@@ -192,10 +195,11 @@ class _Rows:
                 sigma = np.where(np.abs(r) < mu, u / (2.0 * mu), 0.0).sum(axis=0)
                 weights[k] += sigma.sum()
                 chosen = np.flatnonzero(sigma)
-                if isinstance(part, DenseProducts) and len(chosen) < n:  # far rows add nothing
-                    part, sigma, n = part.subset(chosen), sigma[chosen], len(chosen)
-                if len(chosen):
+                if isinstance(part, DenseProducts):  # far rows add nothing
+                    gram.add(part.source[chosen], sigma[chosen], n / self.n_samples)
+                elif len(chosen):
                     part.add_weighted_gram(sigma, first, first + n, out=matrices[k])
+            gram.flush()
 
         self.threads.map(work, range(_PARTIAL_SUMS))
         return _Look(gradients.sum(axis=0), matrices.sum(axis=0), float(weights.sum()))
@@ -485,9 +489,7 @@ class _Sieve:
         feasible = part.nearest_feasible(a.ravel())
         return None if feasible is None else (feasible.reshape(s.shape), float(theta[-1]))
 
-    def _solve_inside(
-        self, part: DualQP, chosen: Array, fixed: Array
-    ) -> tuple[Array, float]:
+    def _solve_inside(self, part: DualQP, chosen: Array, fixed: Array) -> tuple[Array, float]:
         """The same by interior points."""
         inner = InteriorPointSolver(_INNER * self.tol, n_threads=self.n_threads, pull=fixed[:-1])
         found = inner.solve(part, self._start(part, chosen), self.watch.quiet(self.n_iter))
