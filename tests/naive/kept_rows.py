@@ -1,4 +1,4 @@
-"""Twin of `lindero.solvers.kept_rows` and `lindero.solvers.gathered_gram`, written out."""
+"""Twin of `lindero.solvers.kept_rows` and of its matrices, written out."""
 
 import numpy as np
 

@@ -32,8 +32,7 @@ from functools import cached_property
 import numpy as np
 
 from lindero.runtime.arrays import Array
-from lindero.solvers.gathered_gram import GatheredGram
-from lindero.solvers.interior_point import scaled_cholesky, scaled_solve
+from lindero.solvers.interior_point import GatheredGram, scaled_cholesky, scaled_solve
 from lindero.solvers.solution import Limits
 
 #: Steps at the most.
@@ -69,7 +68,7 @@ class Guess:
 
 
 @dataclass
-class KeptRows:
+class RowsToSettle:
     """Rows as a float64 array with a last column of ones, and s, p and u of shape (sides, rows);
     `pull` is W̃, `penalty` the diagonal of H."""
 

@@ -22,8 +22,8 @@ Z = Σ z_i over the decided ones,
 
     min ½ ‖Σ z'_i x_i + W‖² + Σ q_i z'_i      s.t.  Σ z' = −Z
 
-which interior points solve, from a point as round at its kinks as the last steps were. Then all
-rows are looked at once more. Those that were decided wrongly are added to the ones kept, and so on.
+which guesses of the rows at their kinks solve (`solvers.kept_rows`), or else interior points, from
+a point as round at its kinks as the last steps were. Then all rows are looked at once more. Those that were decided wrongly are added to the ones kept, and so on.
 If they are too many, steps go on from there, and more rows are kept than before. What is found is
 the optimum of all rows, and their problem judges it.
 
@@ -46,9 +46,13 @@ from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.gathered_gram import GatheredGram
-from lindero.solvers.interior_point import InteriorPointSolver, scaled_cholesky, scaled_solve
-from lindero.solvers.kept_rows import Guess, KeptRows
+from lindero.solvers.interior_point import (
+    GatheredGram,
+    InteriorPointSolver,
+    scaled_cholesky,
+    scaled_solve,
+)
+from lindero.solvers.kept_rows import Guess, RowsToSettle
 from lindero.solvers.passes import has_room
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
@@ -477,7 +481,7 @@ class _Sieve:
         s, p, u = (values[:, chosen] for values in (rows.s, rows.p, rows.u))
         table = np.ones((len(chosen), rows.n_features + 1))
         rows.products.subset(chosen).fill_rows(table[:, :-1])
-        kept = KeptRows(table, s, p, u, fixed, self.penalty)
+        kept = RowsToSettle(table, s, p, u, fixed, self.penalty)
         own = Guess(guess.inside[:, chosen], guess.full[:, chosen])
         limits = self.watch.quiet(self.n_iter)
         theta = kept.settle(self.theta, max(width, goal), goal, own, limits)
