@@ -23,9 +23,10 @@ Z = Σ z_i over the decided ones,
     min ½ ‖Σ z'_i x_i + W‖² + Σ q_i z'_i      s.t.  Σ z' = −Z
 
 which guesses of the rows at their kinks solve (`solvers.kept_rows`), or else interior points, from
-a point as round at its kinks as the last steps were. Then all rows are looked at once more. Those that were decided wrongly are added to the ones kept, and so on.
-If they are too many, steps go on from there, and more rows are kept than before. What is found is
-the optimum of all rows, and their problem judges it.
+a point as round at its kinks as the last steps were. Then all rows are looked at once more. Those
+that were decided wrongly are added to the ones kept, and so on. If they are too many, steps go on
+from there, and more rows are kept than before. What is found is the optimum of all rows, and their
+problem judges it.
 
 Where that leads nowhere (bounds so large that rounding hides a step, all rows at their kinks),
 interior points start on all rows.
