@@ -39,6 +39,9 @@ _PER_LANDMARK, _LEAST_CANDIDATES = 10, 2_000
 
 _LLOYD_STEPS = 5
 
+#: Numbers whose squares can be summed in single precision.
+_LEAST_SINGLE, _MOST_SINGLE = 1e-12, 1e12
+
 #: Halvings of the interval in which λ lies.
 _HALVINGS = 60
 
@@ -117,7 +120,9 @@ def draw_apart(
         chances = left * distances
         if not chances.sum() > 0.0:  # those left are the same to the kernel
             chances = left
-        chosen[k] = random.choice(len(own), p=chances / chances.sum())
+        shares = np.cumsum(chances)
+        drawn = np.searchsorted(shares, random.random() * shares[-1], side="right")
+        chosen[k] = min(drawn, np.flatnonzero(chances)[-1])  # rounding may be beyond the last
         left[chosen[k]] = 0.0
         values = kernel.cross(kernel.probe(chosen[k : k + 1]), everything)[0]
         apart = np.maximum(0.0, own - 2.0 * values + own[chosen[k]])
@@ -129,9 +134,16 @@ def move_to_means(X: Array, weights: Array, chosen: Array) -> Array:
     """Lloyd's steps from these rows. A landmark that no row is nearest to stays."""
     X = X - (origin := X.mean(axis=0))
     centres = X[chosen]
+    # Which one is nearest can be seen in few digits.
+    largest = float(np.abs(X).max(initial=0.0))
+    dtype = np.float32 if _LEAST_SINGLE <= largest <= _MOST_SINGLE else np.float64
+    doubled = np.asarray(2.0 * X, dtype=dtype)
+    distances = np.empty((len(X), len(centres)), dtype=dtype)  # less ‖x‖², the same for all
     for _ in range(_LLOYD_STEPS):
-        products = X @ centres.T
-        nearest = np.argmin(np.einsum("ij,ij->i", centres, centres) - 2.0 * products, axis=1)
+        np.matmul(doubled, centres.T.astype(dtype), out=distances)
+        squares = np.einsum("ij,ij->i", centres, centres).astype(dtype)
+        np.subtract(squares, distances, out=distances)
+        nearest = np.argmin(distances, axis=1)
         sizes = np.bincount(nearest, weights=weights, minlength=len(centres))
         members = sp.csr_array(
             (weights, nearest, np.arange(len(X) + 1)), shape=(len(X), len(centres))

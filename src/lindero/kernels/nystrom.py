@@ -11,18 +11,21 @@ in φ is an expansion in the landmarks,
     w·φ(x) = Σ_j β_j k(x, l_j)        β = V₊ Λ₊^{−1/2} w
 
 so that predictions know nothing of features. Any turn of φ is as good: with an orthogonal Q, V₊
-Λ₊^{−1/2} = T Q, and φ = Tᵀ k has a triangular T, which is half the work.
+Λ₊^{−1/2} = T Q, and φ = Tᵀ k has a triangular T, which is half the work. Where no eigenvalue is
+anywhere near the limit below which none counts, K_mm = L Lᵀ gives T = L^{−T} without them.
 
 Eigenvalues below a share of the largest are left out: their directions are those in which landmarks
 repeat each other, and dividing by them would only magnify rounding. A kernel that is not positive
 semi-definite (the sigmoid) has negative ones. They are left out, too, which makes K̃ a projection on
 the positive part, and `negative` says how much that was.
 
-Rows of Φ are many. What is small is kept in float64, what fits into the memory allowed in float32:
-rounded once, after all was computed in float64, so that errors are not magnified, and then taken as
-it is. Anything larger never exists as a whole: each pass computes a block of rows at a time. A
-linear machine on any of the three is exact for the features it was given (`FeatureRows` looks like
-an array to `DenseProducts`), and float32 moves a feature by its last digit, 6·10⁻⁸ of its size.
+Rows of Φ are many. What is small is kept in float64, what fits into the memory allowed in float32,
+and then taken as it is. Anything larger never exists as a whole: each pass computes a block of rows
+at a time. A linear machine on any of the three is exact for the features it was given
+(`FeatureRows` looks like an array to `DenseProducts`). Features of float32 are computed in float64
+and rounded once, which moves one by its last digit, 6·10⁻⁸ of its size. But an error ε of each
+kernel value moves φ by ‖T‖ ε (Frobenius), each of its m numbers by (tr K_mm^{−1} / m)^½ ε. Where
+that magnifies little, kernel values and features are computed in float32, which takes half as long.
 
 **What the approximation costs.** Let E = k − K̃, z the signed dual variables of the machine on K̃, P
 and D its primal and dual objective. The machine lies in the space of k, where it has the same norm
@@ -42,7 +45,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, qr
+from scipy.linalg import blas, lapack, qr
 
 from lindero.kernels.operator import (
     KernelFunction,
@@ -57,6 +60,18 @@ from lindero.runtime.threads import TileThreads
 
 #: Eigenvalues of K_mm below this share of the largest are left out.
 _LEAST_EIGENVALUE = 1e-12
+
+#: Where the eigenvalues are within this factor for certain, all count.
+_SOUND = 1e10
+
+#: Single precision computes features where they magnify its rounding by no more than this.
+_MOST_MAGNIFIED = 8.0
+
+#: Features that may be computed in single precision are, from this many bytes in double on.
+_SOON_SINGLE = 16 * 2**20
+
+#: Rows with larger squares are computed in double precision.
+_LARGEST_SQUARE = 1e30
 
 #: Values computed at once: a block of some megabytes.
 _BLOCK_VALUES = 2**19
@@ -77,30 +92,74 @@ class NystromMap:
         self.kernel = landmark_kernel(landmarks, function)
         everything = self.kernel.probe(np.arange(self.kernel.n_samples))
         matrix = self.kernel.cross(everything, everything)
-        values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-        largest = float(np.abs(values).max(initial=0.0))
-        counted = values > _LEAST_EIGENVALUE * largest
-        # Turned so that what is above its diagonal is zero.
-        upper = qr(vectors[:, counted].T / np.sqrt(values[counted])[:, None], mode="r")[0]
-        self.root = np.ascontiguousarray(upper.T)
-        if not counted.any():  # a kernel that is zero among them: one feature that says nothing
-            self.root = np.zeros((len(values), 1))
-        below = values[values < -_LEAST_EIGENVALUE * len(values) * largest]
-        total = float(np.abs(values).sum())
-        self.negative = -float(below.sum()) / total if total else 0.0
+        self.root, self.negative = _take_root(0.5 * (matrix + matrix.T))
 
     @property
     def n_features(self) -> int:
         return int(self.root.shape[1])
 
-    def compute(self, X: Any) -> Array:
-        """φ of each row, in float64."""
-        values = np.empty((X.shape[0], self.kernel.n_samples))
+    @property
+    def bears_single(self) -> bool:
+        """Whether features may be computed in float32."""
+        return self._single is not None
+
+    @cached_property
+    def _single(self) -> tuple[KernelOperator, Array] | None:
+        """The kernel and T in float32, where that magnifies no rounding."""
+        kernel = self.kernel
+        if not isinstance(kernel, ProductKernel) or self.n_features < kernel.n_samples:
+            return None
+        largest = kernel.largest()
+        magnified = np.sqrt(largest * float(np.vdot(self.root, self.root)) / self.n_features)
+        single = kernel.astype(np.float32)
+        if not magnified <= _MOST_MAGNIFIED or not single.rounding() <= max(1.0, largest):
+            return None
+        return single, self.root.astype(np.float32)
+
+    def compute(self, X: Any, out: Array | None = None) -> Array:
+        """φ of each row, in float64, or as exactly as `out` keeps it."""
+        if out is None:
+            out = np.empty((X.shape[0], self.n_features))
+        if out.dtype == np.float32 and self._single is not None:
+            kernel, root = self._single
+            rows = kernel.probe_of(X)
+            if rows.squares.max(initial=0.0) <= _LARGEST_SQUARE:
+                kernel.block(rows, 0, kernel.n_samples, out)
+                blas.strmm(1.0, root.T, out.T, lower=1, overwrite_b=1)
+                return out
+        square = self.n_features == self.kernel.n_samples
+        in_place = square and out.dtype == np.float64
+        values = out if in_place else np.empty((X.shape[0], self.kernel.n_samples))
         self.kernel.block(self.kernel.probe_of(X), 0, self.kernel.n_samples, values)
-        if self.n_features < self.kernel.n_samples:
-            return np.asarray(values @ self.root)
-        product = blas.dtrmm(1.0, self.root.T, values.T, lower=0, overwrite_b=1)
-        return np.asarray(product.T)
+        if square:
+            blas.dtrmm(1.0, self.root.T, values.T, lower=1, overwrite_b=1)
+        else:
+            values = values @ self.root
+        if not in_place:
+            out[...] = values
+        return out
+
+
+def _take_root(matrix: Array) -> tuple[Array, float]:
+    """T for this K_mm, zero below its diagonal where it is square, and the share of eigenvalues
+    that are negative."""
+    lower, failed = lapack.dpotrf(matrix, lower=1)
+    if not failed:
+        inverse, failed = lapack.dtrtri(lower, lower=1)
+        # tr K is no less than the largest eigenvalue, tr K⁻¹ no less than 1 / the smallest.
+        if not failed and np.trace(matrix) * float(np.vdot(inverse, inverse)) <= _SOUND:
+            return np.ascontiguousarray(inverse.T), 0.0
+    values, vectors = np.linalg.eigh(matrix)
+    largest = float(np.abs(values).max(initial=0.0))
+    counted = values > _LEAST_EIGENVALUE * largest
+    # Turned so that what is below its diagonal is zero.
+    turned = vectors[::-1, counted].T / np.sqrt(values[counted])[:, None]
+    root = np.ascontiguousarray(qr(turned, mode="r")[0][:, ::-1][::-1].T)
+    if not counted.any():  # a kernel that is zero among them: one feature that says nothing
+        root = np.zeros((len(values), 1))
+    below = values[values < -_LEAST_EIGENVALUE * len(values) * largest]
+    total = float(np.abs(values).sum())
+    return root, -float(below.sum()) / total if total else 0.0
 
 
 def landmark_kernel(landmarks: Any, function: KernelFunction) -> KernelOperator:
@@ -139,11 +198,11 @@ def feature_kernel(X: Any, features: NystromMap, megabytes: float) -> ProductKer
     size = n_rows * n_features * 4
     source: Any = FeatureRows(X, features)
     if size <= megabytes * 2**20:
-        kept = np.empty((n_rows, n_features), dtype=_kept_type(2 * size))
+        kept = np.empty((n_rows, n_features), dtype=_choose_type(2 * size, features))
 
         def fill(start: int) -> None:
             stop = min(start + height, n_rows)
-            kept[start:stop] = source[start:stop]
+            features.compute(X[start:stop], out=kept[start:stop])
 
         height = block_height(features)
         with TileThreads(1 if n_rows <= height else None) as threads:
@@ -152,9 +211,10 @@ def feature_kernel(X: Any, features: NystromMap, megabytes: float) -> ProductKer
     return ProductKernel(DenseProducts(source, np.float64), _LINEAR)
 
 
-def _kept_type(size: int) -> Any:
-    """Of features that take `size` bytes in float64."""
-    return np.float64 if size <= COPY_LIMIT_BYTES else np.float32
+def _choose_type(size: int, features: NystromMap) -> Any:
+    """What these features, which take `size` bytes in float64, are kept in."""
+    most = _SOON_SINGLE if features.bears_single else COPY_LIMIT_BYTES
+    return np.float64 if size <= most else np.float32
 
 
 def weigh_features(kernel: KernelOperator, c: Array) -> Array:

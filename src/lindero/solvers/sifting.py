@@ -22,10 +22,11 @@ Z = Σ z_i over the decided ones,
 
     min ½ ‖Σ z'_i x_i + W‖² + Σ q_i z'_i      s.t.  Σ z' = −Z
 
-which interior points solve, from a point as round at its kinks as the last steps were. Then all
-rows are looked at once more. Those that were decided wrongly are added to the ones kept, and so on.
-If they are too many, steps go on from there, and more rows are kept than before. What is found is
-the optimum of all rows, and their problem judges it.
+which guesses of the rows at their kinks solve (`solvers.kept_rows`), or else interior points, from
+a point as round at its kinks as the last steps were. Then all rows are looked at once more. Those
+that were decided wrongly are added to the ones kept, and so on. If they are too many, steps go on
+from there, and more rows are kept than before. What is found is the optimum of all rows, and their
+problem judges it.
 
 Where that leads nowhere (bounds so large that rounding hides a step, all rows at their kinks),
 interior points start on all rows.
@@ -46,7 +47,13 @@ from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.interior_point import InteriorPointSolver, scaled_cholesky, scaled_solve
+from lindero.solvers.interior_point import (
+    GatheredGram,
+    InteriorPointSolver,
+    scaled_cholesky,
+    scaled_solve,
+)
+from lindero.solvers.kept_rows import Guess, RowsToSettle
 from lindero.solvers.passes import has_room
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
@@ -82,9 +89,9 @@ _ROUNDNESS = 0.25
 #: Steps on one set of rows, and rounds of sifting, at the most.
 _MOST_STEPS, _MOST_ROUNDS = 40, 20
 
-#: Shares of `tol` that the problem of the kept rows is solved to, and that decided rows may be
-#: wrong by.
-_INNER, _OUTER = 0.25, 0.45
+#: Shares of `tol` that the problem of the kept rows is solved to, by interior points and as the
+#: last μ of steps, and that decided rows may be wrong by.
+_INNER, _LAST_WIDTH, _OUTER = 0.25, 0.1, 0.45
 
 #: Numbers in a block of rows: it should stay in a core's own cache while it is used.
 _BLOCK_NUMBERS = 2**17
@@ -156,6 +163,7 @@ class _Rows:
         self.n_samples, self.n_features = products.n_samples, products.n_features
         self.r = np.zeros(self.s.shape)
         self.numbers_a_row = products.numbers_a_row
+        self._longest = 1.0 + float(products.squares.max(initial=0.0))
         height = max(256, _BLOCK_NUMBERS // products.numbers_a_row)
         self._blocks = [
             (start, min(start + height, self.n_samples))
@@ -174,6 +182,7 @@ class _Rows:
         weights = np.zeros(_PARTIAL_SUMS)
 
         def work(k: int) -> None:
+            gram = GatheredGram(matrices[k], self._longest)
             for start, stop in self._blocks[k::_PARTIAL_SUMS]:
                 n, first = stop - start, start
                 part = self.products
@@ -191,10 +200,11 @@ class _Rows:
                 sigma = np.where(np.abs(r) < mu, u / (2.0 * mu), 0.0).sum(axis=0)
                 weights[k] += sigma.sum()
                 chosen = np.flatnonzero(sigma)
-                if isinstance(part, DenseProducts) and len(chosen) < n:  # far rows add nothing
-                    part, sigma, n = part.subset(chosen), sigma[chosen], len(chosen)
-                if len(chosen):
+                if isinstance(part, DenseProducts):  # far rows add nothing
+                    gram.add(part.source[chosen], sigma[chosen], n / self.n_samples)
+                elif len(chosen):
                     part.add_weighted_gram(sigma, first, first + n, out=matrices[k])
+            gram.flush()
 
         self.threads.map(work, range(_PARTIAL_SUMS))
         return _Look(gradients.sum(axis=0), matrices.sum(axis=0), float(weights.sum()))
@@ -427,36 +437,69 @@ class _Sieve:
         full = rows.r <= 0
         a = np.where(full & ~near, rows.u, 0.0)
         fixed = rows.weigh(a)
+        guess, width = Guess.at(rows.r, self.mu), self.mu
+        by_guess = isinstance(rows.products, DenseProducts)
         for _ in range(_MOST_ROUNDS):
             chosen = np.flatnonzero(near)
             part = self._state(chosen, -float(fixed[-1]))
             if not has_room(part):
                 return None
-            inner = InteriorPointSolver(
-                _INNER * self.tol, n_threads=self.n_threads, pull=fixed[:-1]
-            )
-            found = inner.solve(part, self._start(part, chosen), self.watch.quiet(self.n_iter))
-            self.n_iter += found.n_iter
-            a[:, chosen] = found.a.reshape(-1, len(chosen))
-            own = rows.take(chosen, 1.0).weigh(a[:, chosen])
-            self._consider(a, fixed + own)
-            self.theta = np.append((fixed + own)[:-1], found.bias)
+            own = self._settle(part, chosen, fixed, width, guess) if by_guess else None
+            if own is None:
+                by_guess = False
+                own = self._solve_inside(part, chosen, fixed)
+            a[:, chosen], bias = own
+            weights = fixed + rows.take(chosen, 1.0).weigh(a[:, chosen])
+            self._consider(a, weights)
+            self.theta = np.append(weights[:-1], bias)
             if self.best_gap <= self.tol:
                 return Status.OPTIMAL
             reason = self._check()
             if reason is not None:
                 return reason
-            r = rows.r + rows.s * (found.bias - self.bias)
+            r = rows.r + rows.s * (bias - self.bias)
             off = np.where(full, r, -r).max(axis=0)
             wrong = np.flatnonzero((off > _OUTER * self.tol) & ~near)
             if len(wrong) == 0:
-                return Status.STALLED
+                if not by_guess:
+                    return Status.STALLED
+                by_guess = False
+                continue
             self.mu = max(self.tol, min(float(off[wrong].max()), self.mu))
             if len(wrong) > kept:
                 return None
             fixed = fixed - rows.take(wrong, 1.0).weigh(a[:, wrong])
             near[wrong] = True
+            guess.inside[:, wrong], width = True, 0.0
         return Status.STALLED
+
+    def _settle(
+        self, part: DualQP, chosen: Array, fixed: Array, width: float, guess: Guess
+    ) -> tuple[Array, float] | None:
+        """Dual variables of the kept rows and their bias, by steps from a guess that held with a μ
+        of this width, and is revised; None where these do not get there."""
+        rows, goal = self.rows, _LAST_WIDTH * self.tol
+        s, p, u = (values[:, chosen] for values in (rows.s, rows.p, rows.u))
+        table = np.ones((len(chosen), rows.n_features + 1))
+        rows.products.subset(chosen).fill_rows(table[:, :-1])
+        kept = RowsToSettle(table, s, p, u, fixed, self.penalty)
+        own = Guess(guess.inside[:, chosen], guess.full[:, chosen])
+        limits = self.watch.quiet(self.n_iter)
+        theta = kept.settle(self.theta, max(width, goal), goal, own, limits)
+        self.n_iter += kept.n_iter
+        if theta is None:
+            return None
+        guess.inside[:, chosen], guess.full[:, chosen] = own.inside, own.full
+        a = np.where(own.inside, kept.bounded(kept.reach(theta), goal), np.where(own.full, u, 0.0))
+        feasible = part.nearest_feasible(a.ravel())
+        return None if feasible is None else (feasible.reshape(s.shape), float(theta[-1]))
+
+    def _solve_inside(self, part: DualQP, chosen: Array, fixed: Array) -> tuple[Array, float]:
+        """The same by interior points."""
+        inner = InteriorPointSolver(_INNER * self.tol, n_threads=self.n_threads, pull=fixed[:-1])
+        found = inner.solve(part, self._start(part, chosen), self.watch.quiet(self.n_iter))
+        self.n_iter += found.n_iter
+        return found.a.reshape(-1, len(chosen)), float(found.bias)
 
     def _start(self, part: DualQP, chosen: Array) -> Solution:
         """Where interior points begin on these rows: with a t = (u − a) ξ = ν, t − ξ = r, and ν
