@@ -45,14 +45,14 @@ class Dataset:
     times, weights, qid, ids : ndarray of shape (n_rows,) or None, default=None
         Time, weight, query or sequence, and name of each row; with several columns of names, `ids`
         has one column for each.
-    positions : ndarray of shape (n_rows, n_coordinates) or None, default=None
-        Where each row is.
     left_out : tuple of str, default=()
         Columns of the file that name rows, and are not in `X` therefore.
     notes : tuple of str, default=()
         What was made of columns, in sentences: dates, and numbers with separators and units.
     reading : Reading, default=None
         How the columns were read; ``load(path, like=data)`` reads another file like this.
+    positions : ndarray of shape (n_rows, n_coordinates) or None, default=None
+        Where each row is.
 
     See Also
     --------
