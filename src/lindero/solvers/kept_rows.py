@@ -81,7 +81,8 @@ class RowsToSettle:
     n_iter: int = 0
 
     @cached_property
-    def _longest(self) -> float:
+    def longest(self) -> float:
+        """The largest ‖x̃‖²."""
         return float(np.einsum("ij,ij->i", self.rows, self.rows).max(initial=0.0))
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -134,7 +135,7 @@ class RowsToSettle:
         sigma = np.where(guess.inside, self.u / (2.0 * mu), 0.0).sum(axis=0)
         chosen = np.flatnonzero(sigma)
         matrix = np.zeros((len(theta), len(theta)))
-        gram = GatheredGram(matrix, np.inf if exact else self._longest)
+        gram = GatheredGram(matrix, np.inf if exact else self.longest)
         gram.add(self.rows[chosen, :-1], sigma[chosen], 1.0)
         gram.flush()
         return scaled_solve(scaled_cholesky(matrix, self.penalty), slope)

@@ -83,6 +83,10 @@ _NEAR, _SHRINK = 0.5, 0.2
 #: slope at which it ends.
 _TRIALS, _LEVEL = 20, 0.05
 
+#: What rounding does to r. At the kink that is u/2μ times as much in a, and ‖x‖² times that in r
+#: again: with bounds so large that it matters beside tol, rows are not settled by guesses.
+_ROUNDED = 1e-15
+
 #: Roundness of the first interior point, as a share of μ.
 _ROUNDNESS = 0.25
 
@@ -483,6 +487,8 @@ class _Sieve:
         table = np.ones((len(chosen), rows.n_features + 1))
         rows.products.subset(chosen).fill_rows(table[:, :-1])
         kept = RowsToSettle(table, s, p, u, fixed, self.penalty)
+        if _ROUNDED * float(u.max()) * kept.longest > goal * self.tol:
+            return None
         own = Guess(guess.inside[:, chosen], guess.full[:, chosen])
         limits = self.watch.quiet(self.n_iter)
         theta = kept.settle(self.theta, max(width, goal), goal, own, limits)
