@@ -13,7 +13,7 @@ from tests.conventions import layout
 WALKED = {
     "SVC.fit": 12,
     "IncrementalSVC.partial_fit": 9,
-    "AdaptiveSVC.fit": 14,
+    "AdaptiveSVC.fit": 15,
     "TAN.fit": 12,
     "TAN.predict_proba": 9,
     "lindero compare": 25,

@@ -18,7 +18,6 @@ off by some 2⁻²² of ‖z‖². Where that is more than a solver can do with,
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from lindero.devices.fused_sums import (
 from lindero.kernels.operator import ROUNDING_UNITS, KernelFunction, KernelOperator
 from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 
 #: Rows and columns of fused products come in multiples of this.
 PADDING = 256

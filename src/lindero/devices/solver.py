@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from lindero.devices.problem import DeviceProblem
 from lindero.devices.sample_problem import SampleProblem, fold, unfold
 from lindero.devices.working_set import DeviceDescent
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.cached import cached_property
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: Rows from which Newton's method pays.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -23,6 +22,7 @@ from lindero.devices.fused_sums import on_card, runs_loops
 from lindero.devices.kernel import DeviceKernel
 from lindero.kernels.operator import KernelOperator
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 
 #: The share of the free memory that tables take, and what is free where nobody can say.
 _SHARE, _FREE_ELSEWHERE = 0.4, 2**31

@@ -20,7 +20,6 @@ t, is worth t·c/(t + c) behind a link of weight c. No digits are lost however s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from scipy.sparse.linalg import splu
 from lindero.errors import SolverError
 from lindero.graphs.multigrid import UNIT_ROUNDING, GraphLevels, conjugate_gradients
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 from lindero.runtime.compilation import EXACT, FAST, compiled
 
 #: Up to this many nodes a graph's equations are solved by elimination, beyond by iteration.

@@ -41,7 +41,6 @@ kernel, with the same coefficients, would add to the decision value of row i.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,6 +55,7 @@ from lindero.kernels.operator import (
 )
 from lindero.kernels.products import COPY_LIMIT_BYTES, DenseProducts
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 from lindero.runtime.threads import TileThreads
 
 #: Eigenvalues of K_mm below this share of the largest are left out.

@@ -35,7 +35,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,6 +43,7 @@ import scipy.sparse as sp
 from lindero.errors import KernelError
 from lindero.kernels.products import DenseProducts, Probe, SparseProducts
 from lindero.runtime.arrays import Array, dense
+from lindero.runtime.cached import cached_property
 from lindero.runtime.compilation import EXACT, FINITE, compiled
 
 NAMED_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from scipy.linalg import blas
 
 from lindero.kernels.packed_rows import PackedRows
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 from lindero.runtime.compilation import EXACT, FAST, compiled
 
 #: Converted copies up to this size are kept for the length of a fit; larger data are converted

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -43,6 +42,7 @@ from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import ROUNDING, Judgement, upper_bounds
 from lindero.problems.formulation import DualPoint, Formulation, KernelExpansion
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 
 #: Numbers that are converted at once.
 _NUMBERS_AT_ONCE = 2**20

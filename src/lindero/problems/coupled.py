@@ -37,7 +37,6 @@ label. For the linear kernel the problem of hyperplanes is far faster.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -50,6 +49,7 @@ from lindero.problems.dual_qp import DualQP, Judgement, snap_to_bounds
 from lindero.problems.margin import margin_terms
 from lindero.problems.tube import tube_terms
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 from lindero.runtime.compilation import EXACT, FAST, compiled
 
 #: Share of u|p| by which the loss of a row is uncertain.

@@ -27,11 +27,11 @@ which always get there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 from lindero.solvers.interior_point import GatheredGram, scaled_cholesky, scaled_solve
 from lindero.solvers.solution import Limits
 

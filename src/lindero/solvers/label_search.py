@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +47,7 @@ from lindero.problems.transductive import (
     swap_labels,
 )
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 from lindero.solvers.solution import Limits, Solution, Solver, Start
 
 METHODS = ("switching", "annealing", "cccp")

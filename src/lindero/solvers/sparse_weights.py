@@ -29,7 +29,6 @@ software for large-scale L1-regularized linear classification", Journal of Machi
 from __future__ import annotations
 
 import time
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ import scipy.sparse as sp
 
 from lindero.problems.sparse_margin import SparseWeights
 from lindero.runtime.arrays import Array, dense
+from lindero.runtime.cached import cached_property
 from lindero.solvers.column_loops import best_intercept, descend_columns, descend_matrix
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 

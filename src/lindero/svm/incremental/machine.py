@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Self
 
@@ -29,6 +28,7 @@ from lindero.kernels.operator import KernelFunction, kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine, linear_values, linear_weights
 from lindero.problems.dual_qp import Judgement, bias_at
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.active_set import BREAKDOWNS, ActiveSet, Point, UnboundedError
 from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver

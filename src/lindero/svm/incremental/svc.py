@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lindero.problems.dual_qp import upper_bounds
 from lindero.problems.margin import margin_terms
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 from lindero.runtime.threads import one_at_a_time
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
