@@ -284,7 +284,9 @@ def all_classes() -> None:
             runs: dict[str, list[tuple[float, float, float]]] = {"ours": [], "theirs": []}
             for tol in tolerances:
                 ours = LinearSVC(C=C, tol=tol, **options)
-                peer = sklearn.svm.LinearSVC(C=C, tol=tol, max_iter=5_000, **options)
+                peer = sklearn.svm.LinearSVC(
+                    C=C, tol=tol, max_iter=5_000, random_state=0, **options
+                )
                 fits = [lambda m=m, X=X, y=y: m.fit(X, y) for m in (ours, peer)]
                 for who, (seconds, model) in zip(runs, best_by_turns(*fits), strict=True):
                     value = all_classes_objective(X, codes, model.coef_, C)

@@ -65,7 +65,13 @@ def by_pairs(X: np.ndarray, y: np.ndarray, qid: np.ndarray, C: float, tol: float
     signs = np.ones(len(D))
     signs[::2] = -1
     peer = LinearSVC(
-        loss="hinge", fit_intercept=False, dual=True, C=C, tol=tol, max_iter=MOST_PASSES
+        loss="hinge",
+        fit_intercept=False,
+        dual=True,
+        C=C,
+        tol=tol,
+        max_iter=MOST_PASSES,
+        random_state=0,
     )
     return peer.fit(D, signs)
 

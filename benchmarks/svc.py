@@ -110,7 +110,7 @@ def linear() -> None:
         machines = {
             "lindero SVC(kernel='linear')": SVC(kernel="linear"),
             "LinearSVC(loss='hinge', max_iter=20000)": sklearn.svm.LinearSVC(
-                loss="hinge", max_iter=20_000
+                loss="hinge", max_iter=20_000, random_state=0
             ),
         }
         if n <= 20_000:

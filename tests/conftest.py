@@ -22,6 +22,12 @@ settings.load_profile("lindero")
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
 
+@pytest.fixture(autouse=True)
+def seeded_peers():
+    """Peers that draw from NumPy's global generator draw the same in every run, in any order."""
+    np.random.seed(0)
+
+
 @pytest.fixture
 def hasty_threads():
     """Threads that take turns as often as they can."""

@@ -82,7 +82,8 @@ def test_a_hundred_objectives_are_those_of_liblinear():
         X = sp.csr_matrix(X) if seed % 3 else X
         options = {"loss": loss, "C": C, "fit_intercept": False}
         model = LinearSVC(tol=1e-6, **options).fit(X, y, weights)
-        peer = sklearn.svm.LinearSVC(tol=1e-9, dual=True, max_iter=200_000, **options)
+        options |= {"dual": True, "max_iter": 200_000, "random_state": 0}
+        peer = sklearn.svm.LinearSVC(tol=1e-9, **options)
         peer.fit(X, y, weights)
         ours, theirs = (primal(X, y, one.coef_[0], 0.0, C * weights, loss) for one in (model, peer))
         assert ours <= (1 + 1e-6) * theirs, seed

@@ -38,7 +38,13 @@ def by_liblinear(D, C, tol=1e-6):
     """The weights of explicit pairs: every second one is turned round, for two classes."""
     signs = np.where(np.arange(len(D)) % 2, 1.0, -1.0)
     machine = sklearn.svm.LinearSVC(
-        loss="hinge", fit_intercept=False, dual=True, C=C, tol=tol, max_iter=1_000_000
+        loss="hinge",
+        fit_intercept=False,
+        dual=True,
+        C=C,
+        tol=tol,
+        max_iter=1_000_000,
+        random_state=0,
     )
     return machine.fit(signs[:, None] * D, signs).coef_[0]
 
