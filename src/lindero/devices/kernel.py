@@ -267,10 +267,14 @@ class DeviceKernel(KernelOperator):
 
     def scaled_rows(self, rows: slice | Tensor) -> Tensor:
         """z = √(2γ log₂e)(x − x̄) in float32."""
-        return self._single[rows] * self._scale
+        return self.exact_rows(rows).float() * self._scale
 
     def scaled_mean(self) -> Tensor:
-        return self._single.mean(0) * self._scale
+        """The mean of these: zero, but where these are rows of a whole whose mean is."""
+        sums = torch.zeros(self.n_features, dtype=torch.float64, device=self.device)
+        for start in range(0, self.n_samples, self._height):
+            sums += self.exact_rows(slice(start, start + self._height)).sum(0)
+        return (sums / self.n_samples).float() * self._scale
 
     @property
     def width(self) -> int:

@@ -21,7 +21,8 @@ from torch import Tensor
 
 from lindero.devices.kernel import DeviceKernel
 from lindero.devices.many import ManyProblems
-from lindero.devices.newton import LEAST_BULK, Newton, choose_landmarks
+from lindero.devices.memory import NewtonPlan, plan_newton
+from lindero.devices.newton import LEAST_BULK, Newton
 from lindero.devices.preconditioner import Landmarks, measure_bulk
 from lindero.devices.problem import DeviceProblem
 from lindero.devices.sample_problem import SampleProblem, fold, unfold
@@ -68,10 +69,12 @@ class DeviceSolver(Solver):
         folded = fold(on_device) if np.isfinite(problem.u).all() else None
         n_iter = 0
         z = f = None
+        plan = None
         if start is None and folded is not None and self._suits_newton(kernel, counted):
-            newton, order = self._run_newton(
-                folded, _NewtonWatch(limits, self.tol, number, begun), counted
-            )
+            plan = plan_newton(kernel)
+        if folded is not None and plan is not None:
+            watch = _NewtonWatch(limits, self.tol, number, begun)
+            newton, order = self._run_newton(folded, plan, watch, counted)
             n_iter = newton.steps
             if newton.best is not None:
                 gap, beta, at_rows = newton.best
@@ -112,14 +115,18 @@ class DeviceSolver(Solver):
         return bool(counted["bulk"] >= LEAST_BULK)
 
     def _run_newton(
-        self, folded: SampleProblem, watch: _NewtonWatch, counted: dict[str, Any]
+        self,
+        folded: SampleProblem,
+        plan: NewtonPlan,
+        watch: _NewtonWatch,
+        counted: dict[str, Any],
     ) -> tuple[Newton, Tensor]:
         """Newton's method on rows in random order."""
         n, device = folded.kernel.n_samples, folded.kernel.device
         generator = torch.Generator(device).manual_seed(0)
         order = torch.randperm(n, device=device, generator=generator)
         kernel = folded.kernel.subset(order)
-        landmarks = Landmarks(kernel, choose_landmarks(n, device))
+        landmarks = Landmarks(kernel, plan)
         price = None if folded.price is None else folded.price[order]
         shuffled = SampleProblem(
             kernel, folded.q[order], folded.lower[order], folded.upper[order], price, folded.delta

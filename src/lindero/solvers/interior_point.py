@@ -19,7 +19,8 @@ is small, coefficients whose residual r_i = t_i − ξ_i says on which side they
 = 0 is repaired on the others, and that point is judged by its own KKT gap.
 
 The path is written for arrays of NumPy's and for tensors alike: those of its problem and its system
-(on a device, `devices.linear`).
+(on a device, `devices.linear`). Path, systems and factors are one file: none is read without the
+others.
 """
 
 from __future__ import annotations
