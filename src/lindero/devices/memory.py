@@ -17,7 +17,7 @@ line by line from what is alive at one time; what is allocated and where is name
         kernel values and features of a block of rows         (5 · 4 · m + 20 · d) · made_rows
         a block of features in float64, and as it was         (8 + 4) · m · gram_rows
         matrices of m × m (sum, factor, inverse, …)           8 · 8 · m²
-    a tile of kernel values in float64, twice                 2 · 8 · TILE_NUMBERS
+    a tile of kernel values in float64, twice                 2 · 8 · TILE_NUMBERS, or less
     features of all rows, where they are kept                 4 · n · m
     features of the free variables, no more than `room`       4 · room
 
@@ -48,6 +48,9 @@ _OVERHEAD = 2**28
 
 #: Landmarks for √n, and the most of them.
 MARKS, _MOST_MARKS = 8.0, 4096
+
+#: Rows that are verified at once, at the most.
+VERIFIED = 4096
 
 #: Landmarks come in so many.
 MARK_STEP = 256
@@ -89,7 +92,7 @@ def plan_newton(kernel: DeviceKernel, free: float | None = None) -> NewtonPlan |
     """The plan for rows of a kernel and `free` bytes, None where there is too little memory."""
     n = kernel.n_samples
     free = _SHARE * (free_bytes(kernel.device) if free is None else free)
-    fixed = n * bytes_of_a_row(kernel) + _OVERHEAD + 2 * 8 * min(TILE_NUMBERS, n * n)
+    fixed = n * bytes_of_a_row(kernel) + _OVERHEAD + 2 * 8 * min(TILE_NUMBERS, VERIFIED * n)
     fixed += PADDING * 24 * kernel.width
     m = min(_MOST_MARKS, round_up(0.55 * MARKS * math.sqrt(n)), n // (2 * MARK_STEP) * MARK_STEP)
     m = max(2, m)
@@ -99,7 +102,7 @@ def plan_newton(kernel: DeviceKernel, free: float | None = None) -> NewtonPlan |
         blocks = made * (20 * m + 20 * kernel.n_features) + gram * 12 * m + 8 * _MATRICES * m * m
         room = int((free - fixed - blocks) / 4)
         if room >= 2 * n * m:
-            return NewtonPlan(m, True, room - n * m, made, gram)
+            return NewtonPlan(m, True, n * m, made, gram)
         # Half of the variables are seldom free.
         if room >= max(n * min(m, MARK_STEP), n * m // 2):
             return NewtonPlan(m, False, min(room, n * m), made, gram)
@@ -122,7 +125,7 @@ def bytes_planned(kernel: DeviceKernel, plan: NewtonPlan) -> int:
     n, m = kernel.n_samples, plan.m
     blocks = plan.made_rows * (20 * m + 20 * kernel.n_features) + plan.gram_rows * 12 * m
     blocks += 8 * _MATRICES * m * m
-    fixed = n * bytes_of_a_row(kernel) + _OVERHEAD + 2 * 8 * min(TILE_NUMBERS, n * n)
+    fixed = n * bytes_of_a_row(kernel) + _OVERHEAD + 2 * 8 * min(TILE_NUMBERS, VERIFIED * n)
     features = 4 * plan.room + (4 * n * m if plan.kept else 0)
     return fixed + PADDING * 24 * kernel.width + blocks + features
 
