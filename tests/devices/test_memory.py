@@ -30,7 +30,7 @@ class Rows:
 def test_plans_for_a_large_card():
     free = 132 * GIB  # of 139, with five million rows of 54 columns on it
     plan = plan_newton(Rows(5_000_000, 54), free)
-    assert plan.m == 4096
+    assert plan.m == 8192
     assert not plan.kept
     assert plan.width(5_000_000, 4096) >= 256
     assert plan.width(2_200_000, 4096) == 4096

@@ -115,6 +115,10 @@ class DeviceKernel(KernelOperator):
     def times(self, z: Array) -> Array:
         return self.sums(z)
 
+    def nothing(self) -> Tensor:
+        """K 0, where nobody has to be waited for."""
+        return torch.zeros(self.n_samples, dtype=torch.float64, device=self.device)
+
     def weigh_rows(self, c: Array) -> Array:
         """Σ c_i x_i, for the linear kernel, in float64."""
         factors = torch.as_tensor(c, dtype=torch.float64, device=self.device)

@@ -47,7 +47,7 @@ _SHARE = 0.9
 _OVERHEAD = 2**28
 
 #: Landmarks for √n, and the most of them.
-MARKS, _MOST_MARKS = 8.0, 4096
+MARKS, _MOST_MARKS = 8.0, 8192
 
 #: Rows that are verified at once, at the most.
 VERIFIED = 4096

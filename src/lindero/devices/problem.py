@@ -132,7 +132,7 @@ class DeviceProblem:
 
     @cached_property
     def u(self) -> Tensor:
-        return self._move(self.host.u)
+        return torch.maximum(self.upper, -self.lower)
 
     def snap(self, a: Tensor) -> Tensor:
         """Coefficients within rounding of a bound, exactly on it."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from lindero.errors import DeviceMemoryError
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -85,10 +86,18 @@ class DeviceRows:
     # -- what a fit asks of its table -----------------------------------------------------------
 
     def max(self, axis: int | None = None) -> Any:
-        return (self.values.max() if axis is None else self.values.amax(dim=axis)).cpu().numpy()
+        return self._ends[1] if axis is None else self.values.amax(dim=axis).cpu().numpy()
 
     def min(self, axis: int | None = None) -> Any:
-        return (self.values.min() if axis is None else self.values.amin(dim=axis)).cpu().numpy()
+        return self._ends[0] if axis is None else self.values.amin(dim=axis).cpu().numpy()
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """The least and the largest number, for which the device is waited for once."""
+        import torch
+
+        least, most = torch.stack(torch.aminmax(self.values)).tolist()
+        return least, most
 
     def _blocks(self) -> Any:
         """Slices of rows, and these rows in float64."""
