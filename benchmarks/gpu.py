@@ -447,7 +447,8 @@ def try_random(seeds: list[int], methods: list[str], device: str, seconds: float
             " ".join(f"{value:.6g}" for value in values), f"{ratio:.2f}",
         ])  # fmt: skip
     print(
-        f"\n{failed} of {len(seeds)} not within tol; the choice takes at most {slowest:.2f} × the best."
+        f"\n{failed} of {len(seeds)} not within tol; "
+        f"the choice takes at most {slowest:.2f} × the best."
     )
 
 

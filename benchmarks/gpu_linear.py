@@ -1,15 +1,15 @@
-"""Linear machines, and machines on landmarks, on one card, beside LIBLINEAR and this library on the CPU.
+"""Linear machines, and machines on landmarks, on one card, beside LIBLINEAR and the CPU.
 
     python benchmarks/gpu_linear.py                     all cases
     python benchmarks/gpu_linear.py --only squared cv   parts of names
     python benchmarks/gpu_linear.py --skip-cpu          the card alone
 
-All times are of this run: the card warm (the least of three after a first fit, the card waited for),
-the CPU with all of its cores (the least of two after a small fit; once where it takes a minute). Peers
-are scikit-learn's `LinearSVC` and `LinearSVR`, which are LIBLINEAR, and `Nystroem` before `LinearSVC`.
-They penalise the intercept, so that their optimum is another one: what is compared is the objective
-without that, ½‖w‖² + C Σ loss, computed here in float64 from weights and data alone, of all of them.
-LIBLINEAR's tol is its own, and so is what it calls converged. No time of cuML's is known.
+All times are of this run: the card warm (the least of three after a first fit, the card waited
+for), the CPU with all of its cores (the least of two after a small fit; once where it takes a
+minute). Peers are scikit-learn's `LinearSVC` and `LinearSVR`, which are LIBLINEAR, and `Nystroem`
+before `LinearSVC`. They penalise the intercept, so that their optimum is another one: what is
+compared is the objective without that, ½‖w‖² + C Σ loss, computed here in float64 from weights and
+data alone, of all of them. LIBLINEAR's tol is its own, and so is what it calls converged.
 """
 
 from __future__ import annotations

@@ -457,6 +457,12 @@ class SubsetKernel(DeviceKernel):
     def values(self) -> Tensor:
         return self.whole.values[self.index]
 
+    def exact_rows(self, rows: Any) -> Tensor:
+        # Linear machines ask for rows only here: pairs of classes need no copies of their own.
+        if self.function.name == "linear" and "values" not in vars(self):
+            return self.whole.exact_rows(self.index[rows])
+        return super().exact_rows(rows)
+
     @cached_property
     def squares(self) -> Tensor:
         return self.whole.squares[self.index]
