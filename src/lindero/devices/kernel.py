@@ -231,7 +231,7 @@ class DeviceKernel(KernelOperator):
         values = self._apply(products, squares[rows], squares[columns])
         return values if self.factor == 1.0 else values.mul_(self.factor)
 
-    def precise_block(self, rows: Tensor, columns: Tensor) -> Tensor:
+    def precise_block(self, rows: Tensor, columns: Tensor | slice) -> Tensor:
         """K(rows, columns) in float64."""
         products = self.exact_rows(rows) @ self.exact_rows(columns).T
         values = self._apply(products, self.squares[rows], self.squares[columns])

@@ -95,10 +95,10 @@ def draw_apart(
         shares = chances.cumsum(0)
         drawn = torch.searchsorted(shares, draws[k] * shares[-1], right=True)
         last = torch.where(chances > 0.0, places, 0).amax()  # rounding may be beyond it
-        place = torch.minimum(drawn, last)
-        chosen[k] = place
-        left[place] = 0.0
-        values = kernel.precise_block(place[None], slice(None))[0]
+        place = torch.minimum(drawn, last)[None]  # a number alone would have to be waited for
+        chosen[k : k + 1] = place
+        left.index_fill_(0, place, 0.0)
+        values = kernel.precise_block(place, slice(None))[0]
         apart = (own - 2.0 * values + own[place]).clamp(min=0.0)
         distances = torch.minimum(distances, apart) if k else apart
     return chosen
