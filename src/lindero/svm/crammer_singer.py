@@ -21,14 +21,10 @@ from lindero.runtime.arrays import Array, dense
 from lindero.runtime.sparse_rows import count_entries, list_entries
 from lindero.solvers.class_descent import ClassDescentSolver
 from lindero.solvers.solution import Certificate, Solution, Status
-from lindero.svm.fitting import (
-    FittedMachines,
-    KernelEstimator,
-    TrainingSet,
-    adopt_solutions,
-    find_starts,
-    say_what_was_found,
-)
+from lindero.svm.fitted_machines import FittedMachines, adopt_solutions, find_starts
+from lindero.svm.fitting import TrainingSet
+from lindero.svm.judging import say_what_was_found
+from lindero.svm.kernel_estimator import KernelEstimator
 
 #: The share of entries other than zero below which a table is worked on as a sparse one.
 _FEW = 0.4

@@ -16,8 +16,9 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
 from lindero.svm.batches import learn_batch
-from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
+from lindero.svm.fitting import TrainingSet
 from lindero.svm.following import scoring_at_home
+from lindero.svm.kernel_estimator import KernelEstimator, MachineOptions
 from lindero.svm.linear_svc import LINEAR, LINEAR_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,

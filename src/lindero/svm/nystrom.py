@@ -37,13 +37,8 @@ from lindero.problems.formulation import KernelExpansion
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.solution import Callback, Limits
-from lindero.svm.fitting import (
-    Functions,
-    KernelEstimator,
-    Solved,
-    TrainingSet,
-    fit_machines,
-)
+from lindero.svm.fitting import Functions, Solved, TrainingSet, fit_machines
+from lindero.svm.kernel_estimator import KernelEstimator
 
 #: Numbers of landmarks that are tried: the first, and the largest.
 _FEWEST, _MOST = 64, 4096
