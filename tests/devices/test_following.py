@@ -19,6 +19,7 @@ from lindero.svm import (
     SVR,
     SVRCV,
     LinearSVC,
+    LinearSVCCV,
     NystromSVC,
     OneClassSVM,
     TransductiveSVC,
@@ -420,6 +421,25 @@ def test_the_cpu_computes_numpy_arrays_that_the_device_cannot(machine, why, rehe
     with lindero.config_context(device=None):
         known = clone(machine).fit(X, labels)
         assert (model.predict(X) == known.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [SVC(), LinearSVC(), LinearSVC(loss="hinge"), NystromSVC(n_components=20), LinearSVCCV(cv=2)],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_rows_stay_where_they_are(machine, rehearsal, monkeypatch):
+    from lindero.devices.rows import DeviceRows
+
+    def fail(*args):
+        raise AssertionError("Rows were taken to the CPU's memory.")
+
+    monkeypatch.setattr(DeviceRows, "to_host", fail)
+    monkeypatch.setattr(DeviceRows, "__array__", fail, raising=False)
+    rows = torch.from_numpy(X)
+    model = clone(machine).fit(rows, BINARY)
+    assert isinstance(model.predict(rows), torch.Tensor)
+    assert isinstance(model.decision_function(rows), torch.Tensor)
 
 
 def test_leaving_rows_out_is_for_the_cpu(rehearsal):
