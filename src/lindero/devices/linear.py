@@ -38,8 +38,8 @@ from lindero.devices.problem import DeviceProblem
 from lindero.errors import SolverError
 from lindero.kernels.special import RidgedKernel
 from lindero.problems.dual_qp import DualQP
-from lindero.solvers.interior_point import PrimalPath
-from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
+from lindero.solvers.interior_point import STOPPED, PrimalPath
+from lindero.solvers.solution import Limits, Solution, Solver, Start
 from lindero.solvers.squared_newton import NewtonDescent
 
 #: Features up to which a step keeps and factors a matrix of features × features.
@@ -53,8 +53,6 @@ _KEPT_SHARE = 0.25
 
 #: Where a conjugate gradient ends: the residual as a share of the right side, and iterations.
 _CG_SHARE, _MOST_CG = 1e-10, 2_000
-
-_STOPPED = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED, Status.CALLBACK)
 
 
 class DeviceNewtonSystem:
@@ -225,7 +223,7 @@ class DeviceLinearSolver(Solver):
             f = f + system.center @ weights
         a, f = walk.best_a.cpu().numpy(), f.cpu().numpy()
         interior = None
-        if isinstance(walk, PrimalPath) and status in _STOPPED:
+        if isinstance(walk, PrimalPath) and status in STOPPED:
             interior = tuple(part.cpu().numpy() for part in walk.state)
         return Solution(
             a, f, problem.bias(a, f), status, walk.n_iter, time.perf_counter() - begun,

@@ -30,7 +30,7 @@ which no fragments of others can come into.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -92,23 +92,35 @@ def plan_newton(kernel: DeviceKernel, free: float | None = None) -> NewtonPlan |
     """The plan for rows of a kernel and `free` bytes, None where there is too little memory."""
     n = kernel.n_samples
     free = _SHARE * (free_bytes(kernel.device) if free is None else free)
-    fixed = n * bytes_of_a_row(kernel) + _OVERHEAD + 2 * 8 * min(TILE_NUMBERS, VERIFIED * n)
-    fixed += PADDING * 24 * kernel.width
     m = min(_MOST_MARKS, round_up(0.55 * MARKS * math.sqrt(n)), n // (2 * MARK_STEP) * MARK_STEP)
     m = max(2, m)
     while True:
         made = _height(_BLOCK_SHARE * free / (20 * m), min(n, _MADE_ROWS))
         gram = _height(_BLOCK_SHARE * free / (12 * m), min(n, _GRAM_ROWS))
-        blocks = made * (20 * m + 20 * kernel.n_features) + gram * 12 * m + 8 * _MATRICES * m * m
-        room = int((free - fixed - blocks) / 4)
+        plan = NewtonPlan(m, True, n * m, made, gram)
+        room = int((free - _bytes_besides_features(kernel, plan)) / 4)
         if room >= 2 * n * m:
-            return NewtonPlan(m, True, n * m, made, gram)
+            return plan
         # Half of the variables are seldom free.
         if room >= max(n * min(m, MARK_STEP), n * m // 2):
-            return NewtonPlan(m, False, min(room, n * m), made, gram)
+            return replace(plan, kept=False, room=min(room, n * m))
         if m <= MARK_STEP:
             return None
         m = max(MARK_STEP, (m - 1) // MARK_STEP * MARK_STEP)
+
+
+def bytes_planned(kernel: DeviceKernel, plan: NewtonPlan) -> int:
+    """All that a plan may take."""
+    features = 4 * plan.room + (4 * kernel.n_samples * plan.m if plan.kept else 0)
+    return _bytes_besides_features(kernel, plan) + features
+
+
+def _bytes_besides_features(kernel: DeviceKernel, plan: NewtonPlan) -> int:
+    n, m = kernel.n_samples, plan.m
+    rows = n * bytes_of_a_row(kernel) + PADDING * 24 * kernel.width
+    made, gram = plan.made_rows * 20 * (m + kernel.n_features), plan.gram_rows * 12 * m
+    tile = 2 * 8 * min(TILE_NUMBERS, VERIFIED * n)
+    return rows + made + gram + 8 * _MATRICES * m * m + tile + _OVERHEAD
 
 
 def bytes_of_a_row(kernel: DeviceKernel) -> int:
@@ -118,16 +130,6 @@ def bytes_of_a_row(kernel: DeviceKernel) -> int:
     halves, reordered = 8 * width + 4, itemsize * d + 16
     taken, wide = 3 * (4 * width + 4), 20 * d
     return halves + reordered + taken + wide + _VECTORS + _CHUNKS
-
-
-def bytes_planned(kernel: DeviceKernel, plan: NewtonPlan) -> int:
-    """All that a plan may take."""
-    n, m = kernel.n_samples, plan.m
-    blocks = plan.made_rows * (20 * m + 20 * kernel.n_features) + plan.gram_rows * 12 * m
-    blocks += 8 * _MATRICES * m * m
-    fixed = n * bytes_of_a_row(kernel) + _OVERHEAD + 2 * 8 * min(TILE_NUMBERS, VERIFIED * n)
-    features = 4 * plan.room + (4 * n * m if plan.kept else 0)
-    return fixed + PADDING * 24 * kernel.width + blocks + features
 
 
 def _height(rows: float, most: int) -> int:

@@ -60,7 +60,7 @@ _LAST_ITERATES = 4
 #: Below this relative μ, rounding in the Newton system outweighs what a step gains.
 _LEAST_RELATIVE_MU = 1e-17
 
-_STOPPED = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED, Status.CALLBACK)
+STOPPED = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED, Status.CALLBACK)
 
 #: Numbers in a row block: it should stay in a core's own cache while it is used.
 _BLOCK_ELEMENTS = 2**17
@@ -111,7 +111,7 @@ class InteriorPointSolver(Solver):
             status = path.run(limits, number, begun)
         a, f, seconds = path.best_a, path.best_f, time.perf_counter() - begun
         # An iterate at the end of its path is too near the boundary to start another.
-        interior = path.state if status in _STOPPED else None
+        interior = path.state if status in STOPPED else None
         return Solution(a, f, problem.bias(a, f), status, path.n_iter, seconds, interior)
 
 
