@@ -94,6 +94,10 @@ _PROXIMAL_SHARE, _SAMPLED_ROWS, _LEAST_SHARE, _MOST_SHARE = 1.0, 500, 0.03, 1.0
 #: many times that it may have in the end.
 _RAISE, _MOST_PROXIMAL = 4.0, 1e8
 
+#: Bounds are short where a row at its own is within this share of a margin from where it was; and
+#: rows are at ends where one of so many is free.
+_SHORT_REACH, _FEW_FREE = 0.5, 20
+
 #: What descent keeps of a row, in the columns of one array, which is one cache line.
 _LOWER, _UPPER, _BELOW, _ABOVE, _RIDGE, _SQUARE, _Z, _WIDTH = 0, 1, 2, 3, 4, 5, 6, 8
 
@@ -223,14 +227,54 @@ class _CoordinateDescent:
         self.best_w: Array | None = None if self.best_a.any() else self.w.copy()
         if start is None or not self.best_a.any():
             self.numbers[_BIAS] = best_bias(problem, self.best_f) if problem.has_bias else 0.0
+            self._begin_at_bounds()
         elif len(start.f) == 0:  # where another problem ended: to be judged when it has moved
             z = problem.at_samples(problem.s * self.best_a)
             self.P[:, _Z] = z
             self.rows.sum(z, self.all, self.w)
             self.numbers[_BIAS], self.numbers[_SUM] = float(start.bias), float(z.sum())
+            if problem.sample_of is None and problem.has_bias and self._is_at_ends(z):
+                self._balance_ends()
         else:
             self._judge(self.best_a)
             self.numbers[_BIAS] = problem.bias(self.best_a, self.best_f)
+
+    def _begin_at_bounds(self) -> None:
+        """Where the first epoch would end, if bounds are short: all rows at theirs."""
+        problem = self.problem
+        longest = self.mean_square + self.numbers[_PROXIMAL] + float(self.ridge.max(initial=0.0))
+        if problem.sample_of is not None or not problem.has_bias or not (problem.p < 0.0).all():
+            return
+        if not float(problem.u.max(initial=0.0)) * longest <= _SHORT_REACH:
+            return
+        self.P[:, _Z] = problem.s * problem.u
+        self.rows.sum(self.P[:, _Z].copy(), self.all, self.w)
+        self._balance_ends()
+
+    def _is_at_ends(self, z: Array) -> bool:
+        """Whether hardly a row is free."""
+        free = (z != 0.0) & (z > self.P[:, _LOWER]) & (z < self.P[:, _UPPER])
+        return _FEW_FREE * int(np.count_nonzero(free)) <= len(z)
+
+    def _balance_ends(self) -> None:
+        """Have Σz = 0 where (nearly) all rows are at ends, so that a sum that is off by one of them
+        says nothing of β: those that are the first to leave theirs go to the other one."""
+        P, problem = self.P, self.problem
+        z = P[:, _Z].copy()
+        f = self.rows.times(self.w, self.all) + self.ridge * z
+        v = problem.scores(f)
+        total = float(z.sum())
+        room = z - P[:, _LOWER] if total > 0.0 else P[:, _UPPER] - z
+        order = np.argsort(-v if total > 0.0 else v, kind="stable")
+        before = np.cumsum(room[order]) - room[order]
+        moves = np.zeros(len(z))
+        moves[order] = np.clip(abs(total) - before, 0.0, room[order])
+        moves *= -np.sign(total)
+        moved = self.all[moves != 0.0]
+        P[:, _Z] = z = z + moves
+        self.rows.add(moves[moved], moved, self.w)
+        self.numbers[_SUM] = float(z.sum())
+        self.numbers[_BIAS] = problem.bias(problem.snap(problem.s * z), f)
 
     @property
     def n_epochs(self) -> int:
