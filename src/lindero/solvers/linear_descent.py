@@ -94,9 +94,9 @@ _PROXIMAL_SHARE, _SAMPLED_ROWS, _LEAST_SHARE, _MOST_SHARE = 1.0, 500, 0.03, 1.0
 #: many times that it may have in the end.
 _RAISE, _MOST_PROXIMAL = 4.0, 1e8
 
-#: Bounds are short where a row at its own is within this share of a margin from where it was; and
-#: rows are at ends where one of so many is free.
-_SHORT_REACH, _FEW_FREE = 0.5, 20
+#: Bounds are short where a row at its own is within this share of a margin from where it was, sides
+#: are even where one is this share of the other, and rows are at ends where one of so many is free.
+_SHORT_REACH, _EVEN, _FEW_FREE = 0.5, 0.9, 20
 
 #: What descent keeps of a row, in the columns of one array, which is one cache line.
 _LOWER, _UPPER, _BELOW, _ABOVE, _RIDGE, _SQUARE, _Z, _WIDTH = 0, 1, 2, 3, 4, 5, 6, 8
@@ -240,15 +240,20 @@ class _CoordinateDescent:
             self.numbers[_BIAS] = problem.bias(self.best_a, self.best_f)
 
     def _begin_at_bounds(self) -> None:
-        """Where the first epoch would end, if bounds are short: all rows at theirs."""
+        """Where the first epoch would end, if bounds are short and sides are even: all rows at
+        theirs."""
         problem = self.problem
         longest = self.mean_square + self.numbers[_PROXIMAL] + float(self.ridge.max(initial=0.0))
         if problem.sample_of is not None or not problem.has_bias or not (problem.p < 0.0).all():
             return
         if not float(problem.u.max(initial=0.0)) * longest <= _SHORT_REACH:
             return
-        self.P[:, _Z] = problem.s * problem.u
-        self.rows.sum(self.P[:, _Z].copy(), self.all, self.w)
+        z = problem.s * problem.u
+        sides = float(z.sum(where=z > 0.0)), -float(z.sum(where=z < 0.0))
+        if not min(sides) >= _EVEN * max(sides):
+            return
+        self.P[:, _Z] = z
+        self.rows.sum(z, self.all, self.w)
         self._balance_ends()
 
     def _is_at_ends(self, z: Array) -> bool:
@@ -262,19 +267,22 @@ class _CoordinateDescent:
         P, problem = self.P, self.problem
         z = P[:, _Z].copy()
         f = self.rows.times(self.w, self.all) + self.ridge * z
-        v = problem.scores(f)
         total = float(z.sum())
-        room = z - P[:, _LOWER] if total > 0.0 else P[:, _UPPER] - z
-        order = np.argsort(-v if total > 0.0 else v, kind="stable")
-        before = np.cumsum(room[order]) - room[order]
-        moves = np.zeros(len(z))
-        moves[order] = np.clip(abs(total) - before, 0.0, room[order])
-        moves *= -np.sign(total)
-        moved = self.all[moves != 0.0]
-        P[:, _Z] = z = z + moves
-        self.rows.add(moves[moved], moved, self.w)
-        self.numbers[_SUM] = float(z.sum())
-        self.numbers[_BIAS] = problem.bias(problem.snap(problem.s * z), f)
+        if abs(total) > ROUNDING * float(np.abs(z).sum()):
+            v = problem.scores(f)
+            room = z - P[:, _LOWER] if total > 0.0 else P[:, _UPPER] - z
+            order = np.argsort(-v if total > 0.0 else v, kind="stable")
+            before = np.cumsum(room[order]) - room[order]
+            moves = np.zeros(len(z))
+            moves[order] = np.clip(abs(total) - before, 0.0, room[order])
+            moves *= -np.sign(total)
+            moved = self.all[moves != 0.0]
+            P[:, _Z] = z = z + moves
+            self.rows.add(moves[moved], moved, self.w)
+            f = self.rows.times(self.w, self.all) + self.ridge * z
+        a = problem.snap(problem.s * z)
+        self._judge_at(a, f)
+        self.numbers[_SUM], self.numbers[_BIAS] = float(z.sum()), problem.bias(a, f)
 
     @property
     def n_epochs(self) -> int:
@@ -417,7 +425,11 @@ class _CoordinateDescent:
         off = float(z.sum()) - self.numbers[_SUM]
         self.numbers[_BIAS] += self.numbers[_PROXIMAL] * off
         self.numbers[_SUM] += off
-        gap = problem.judge(a, f).kkt_gap
+        return self._judge_at(a, f)
+
+    def _judge_at(self, a: Array, f: Array) -> float:
+        """The same where w and f = K z are known."""
+        gap = self.problem.judge(a, f).kkt_gap
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap
             self.best_w = self.w.copy()

@@ -60,8 +60,10 @@ from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, 
 #: Fewer rows are not sifted.
 _FEWEST = 100
 
-#: Rows of the first sample, for each feature and at least; each later one is larger by a factor.
+#: Rows of the first sample that is asked for all it knows, for each feature and at least; each later
+#: one is larger by a factor. Where it has many features, a part of it takes the first steps.
 _SAMPLED_A_FEATURE, _LEAST_SAMPLED, _GROWTH = 10, 2_000, 8
+_PART_OF_FIRST, _LEAST_PART = 4, 1_000
 
 #: Samples are taken where there are this many times as many rows.
 _WORTH_SAMPLING = 4
@@ -343,7 +345,10 @@ class _Sieve:
         rows, d = self.rows, self.rows.n_features
         random = np.random.default_rng(0)
         self.mu = max(self.tol, 2.0 * float(np.abs(rows.p).max()))
-        m = max(_LEAST_SAMPLED, _SAMPLED_A_FEATURE * d)
+        first = max(_LEAST_SAMPLED, _SAMPLED_A_FEATURE * d)
+        m = first // _PART_OF_FIRST
+        if m < _LEAST_PART or _WORTH_SAMPLING * first > rows.n_samples:
+            m = first
         while _WORTH_SAMPLING * m <= rows.n_samples:
             chosen = np.sort(random.choice(rows.n_samples, m, replace=False))
             sample = rows.take(chosen, rows.n_samples / m)
@@ -352,7 +357,7 @@ class _Sieve:
             reason = self._step(sample, 0, float(np.sqrt(d / m)), 0)
             if reason is not None:
                 return reason
-            m *= _GROWTH
+            m = first if m < first else _GROWTH * m
         return None
 
     def _step(self, rows: _Rows, kept: int, known_to: float, least_steps: int) -> Status | None:
