@@ -17,9 +17,9 @@ judge rows by r alone go too far.) With no contradiction the guess was right. μ
 rows contradict, down to a share of tol: a point that is optimal with μ has a KKT gap of 2μ at the
 most. Before the last μ the matrix may be rounded.
 
-Each step takes the matrix of F alone, which interior points need of all rows. Where F has fewer rows
-than there are columns, it is their kernel matrix: with H the identity but for the bias β, which has
-no penalty, and t_i = σ_i x̃_iᵀΔ,
+Each step takes the matrix of F alone, which interior points need of all rows. Where F has fewer
+rows than there are columns, it is their kernel matrix: with H the identity but for the bias β,
+which has no penalty, and t_i = σ_i x̃_iᵀΔ,
 
     (X_F X_Fᵀ + diag(1/σ)) t = X_F g + β 1        Σ t = g_b        Δ = (g − X_Fᵀ t, β)
 

@@ -22,9 +22,15 @@ with them. σ ties all rows to each other, as what they have in common does: it 
 
 Rows that have been at a bound (or at the kink) by more than the worst violation of the epoch before
 are left out until the others are done. Rows far within the goal do not move, and the next epoch
-passes them over: they are looked at every other time. Each epoch visits the others in a random
-order of its own, from a fixed seed, and asks for the next row's entries before it works on the
-current one.
+passes them over: they are looked at every other time, as are rows whose violation is small beside
+the worst, which is that of a few and takes most of the epochs. Each epoch visits the others in a
+random order of its own, from a fixed seed, and asks for the next row's entries before it works on
+the current one.
+
+With bounds that are short beside 1/‖x‖² rows go to theirs at once, so that is where a problem of
+even sides begins. If (nearly) all rows are at an end, no free row says what b is, and a sum that is
+off by one row would move β slowly through all of its range: rows that are the first to leave their
+ends, by the outputs there, go to the other end until the sum is zero, and b is theirs.
 
 On free variables F the problem is a linear system, and where many are free, coordinates are slow
 to solve it. So now and then conjugate gradients do, on
@@ -301,11 +307,17 @@ class _CoordinateDescent:
         """The terms of each sample, from those of its one or two variables."""
         problem, n = self.problem, self.problem.kernel.n_samples
         P = _aligned_rows(n)
+        P[:, _RIDGE], P[:, _SQUARE] = self.ridge, self.rows.squares
+        if problem.sample_of is None:
+            positive = problem.s > 0
+            P[:, _LOWER], P[:, _UPPER] = problem.lower, problem.upper
+            P[:, _BELOW] = np.where(positive, -np.inf, problem.q)
+            P[:, _ABOVE] = np.where(positive, problem.q, np.inf)
+            return P
         P[:, _BELOW], P[:, _ABOVE] = -np.inf, np.inf
-        samples = self.all if problem.sample_of is None else problem.sample_of
         for positive in (True, False):
             chosen = np.flatnonzero((problem.s > 0) == positive)
-            owners = samples[chosen]
+            owners = problem.sample_of[chosen]
             if len(owners) and np.bincount(owners).max() > 1:
                 raise SolverError("Coordinate descent takes one variable of each sign a sample.")
             if positive:
@@ -314,7 +326,6 @@ class _CoordinateDescent:
                 P[owners, _LOWER], P[owners, _BELOW] = -problem.u[chosen], problem.q[chosen]
         if (P[:, _ABOVE] < P[:, _BELOW]).any():
             raise SolverError("Coordinate descent needs p of a sample's variables to sum to ≥ 0.")
-        P[:, _RIDGE], P[:, _SQUARE] = self.ridge, self.rows.squares
         return P
 
     def _find_proximal(self) -> float:

@@ -60,8 +60,8 @@ from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, 
 #: Fewer rows are not sifted.
 _FEWEST = 100
 
-#: Rows of the first sample that is asked for all it knows, for each feature and at least; each later
-#: one is larger by a factor. Where it has many features, a part of it takes the first steps.
+#: Rows of the first sample, for each feature and at least; each later one is larger by a factor.
+#: Where rows have many features, a part of the first sample takes the first steps.
 _SAMPLED_A_FEATURE, _LEAST_SAMPLED, _GROWTH = 10, 2_000, 8
 _PART_OF_FIRST, _LEAST_PART = 4, 1_000
 
