@@ -102,6 +102,9 @@ _INNER, _LAST_WIDTH, _OUTER = 0.25, 0.1, 0.45
 #: Numbers in a block of rows: it should stay in a core's own cache while it is used.
 _BLOCK_NUMBERS = 2**17
 
+#: The first μ of guesses, as a share of the last one of steps.
+_SETTLED = 0.3
+
 #: Sums over fixed shares of the blocks: the result does not depend on the number of threads.
 _PARTIAL_SUMS = 4
 
@@ -345,20 +348,30 @@ class _Sieve:
         rows, d = self.rows, self.rows.n_features
         random = np.random.default_rng(0)
         self.mu = max(self.tol, 2.0 * float(np.abs(rows.p).max()))
-        first = max(_LEAST_SAMPLED, _SAMPLED_A_FEATURE * d)
-        m = first // _PART_OF_FIRST
-        if m < _LEAST_PART or _WORTH_SAMPLING * first > rows.n_samples:
-            m = first
+        m = max(_LEAST_SAMPLED, _SAMPLED_A_FEATURE * d)
+        if _WORTH_SAMPLING * m > rows.n_samples:
+            return None
+        part = m // _PART_OF_FIRST
+        if part >= _LEAST_PART:
+            # All rows are within the first μ: few are enough for a step that is far from the end.
+            reason = self._step(self._draw(part, random), 0, np.inf, 0)
+            if reason is not None:
+                return reason
+            self.mu *= _SHRINK
         while _WORTH_SAMPLING * m <= rows.n_samples:
-            chosen = np.sort(random.choice(rows.n_samples, m, replace=False))
-            sample = rows.take(chosen, rows.n_samples / m)
+            sample = self._draw(m, random)
             if not (sample.s != sample.s[0, 0]).any():
                 return None  # one class only
             reason = self._step(sample, 0, float(np.sqrt(d / m)), 0)
             if reason is not None:
                 return reason
-            m = first if m < first else _GROWTH * m
+            m *= _GROWTH
         return None
+
+    def _draw(self, m: int, random: np.random.Generator) -> _Rows:
+        """Some of the rows, whose bounds stand for all."""
+        chosen = np.sort(random.choice(self.rows.n_samples, m, replace=False))
+        return self.rows.take(chosen, self.rows.n_samples / m)
 
     def _step(self, rows: _Rows, kept: int, known_to: float, least_steps: int) -> Status | None:
         """Steps on these rows until no more than `kept` are undecided, or r is known well enough
@@ -446,7 +459,8 @@ class _Sieve:
         full = rows.r <= 0
         a = np.where(full & ~near, rows.u, 0.0)
         fixed = rows.weigh(a)
-        guess, width = Guess.at(rows.r, self.mu), self.mu
+        width = _SETTLED * self.mu
+        guess = Guess.at(rows.r, width)
         by_guess = isinstance(rows.products, DenseProducts)
         for _ in range(_MOST_ROUNDS):
             chosen = np.flatnonzero(near)

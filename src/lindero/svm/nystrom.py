@@ -70,7 +70,8 @@ def approximate(estimator: KernelEstimator, training: TrainingSet, begun: float)
 
 
 def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: float) -> NystromMap:
-    """Features for the kernel of these rows; sets the landmarks of the estimator."""
+    """Features for the kernel of these rows; sets the landmarks of the estimator, and keeps these
+    until the fit ends."""
     estimator._begun = begun
     random = _make_generator(estimator.random_state)
     rows, n = np.flatnonzero(training.bounds > 0), estimator.n_components
@@ -88,6 +89,7 @@ def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: fl
             UserWarning,
         )
     estimator.landmarks_, estimator.n_components_ = landmarks, features.kernel.n_samples
+    estimator._features = features
     return features
 
 
@@ -107,10 +109,11 @@ def finish(
     self: KernelEstimator, functions: Functions, training: TrainingSet, solved: Solved
 ) -> None:
     """Turn each function of the rows into one of the landmarks, and measure what these miss."""
-    features = NystromMap(self.landmarks_, training.function)
+    features, rows = self._features, training.features
     weights = _weigh_landmarks(training, functions)
     self.landmark_coef_ = weights @ features.root.T
-    sample = ErrorSample(training.X, features, np.random.default_rng(0))
+    known = None if rows is None else rows.products.source
+    sample = ErrorSample(training.X, features, np.random.default_rng(0), known)
     parts = [
         sample.measure(task.rows, function.coefficients, w)
         for task, function, w in zip(training.tasks, functions, weights, strict=True)
@@ -118,7 +121,7 @@ def finish(
     gap = join_gaps(features, sample.missing, parts)
     self.certificate_ = replace(self.certificate_, kernel_gap=gap)
     self.dual_coef_ = dense(self.dual_coef_)
-    del self.support_vectors_, self._begun
+    del self.support_vectors_, self._begun, self._features
 
 
 def _weigh_landmarks(training: TrainingSet, functions: Functions) -> Array:
