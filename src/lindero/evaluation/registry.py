@@ -588,9 +588,9 @@ def choose_contenders(
         chosen = [machine for machine in chosen if machine.name in _FOR_WIDE]
         if left_out:
             notes.append(
-                f"{', '.join(left_out)} are left out: on text, and on sparse tables of more than "
-                f"{MANY_COLUMNS} columns, they take very long, and are seldom better than sums of "
-                "columns. To have them compared, name them (machines=)."
+                f"Left out on text, and on sparse tables of more than {MANY_COLUMNS} columns: "
+                f"{', '.join(left_out)}. They take very long there, and are seldom better than "
+                "sums of columns. To have them compared, name them (machines=)."
             )
     if has_costs and n_classes > 2:
         notes.append(
