@@ -105,6 +105,9 @@ _BLOCK_NUMBERS = 2**17
 #: The first μ of guesses, as a share of the last one of steps.
 _SETTLED = 0.3
 
+#: Interior points on rows of no more numbers than this wait longer for a second thread than it works.
+_ONE_THREAD_NUMBERS = 2**17
+
 #: Sums over fixed shares of the blocks: the result does not depend on the number of threads.
 _PARTIAL_SUMS = 4
 
@@ -521,7 +524,9 @@ class _Sieve:
 
     def _solve_inside(self, part: DualQP, chosen: Array, fixed: Array) -> tuple[Array, float]:
         """The same by interior points."""
-        inner = InteriorPointSolver(_INNER * self.tol, n_threads=self.n_threads, pull=fixed[:-1])
+        few = len(chosen) * self.rows.numbers_a_row <= _ONE_THREAD_NUMBERS
+        n_threads = 1 if few else self.n_threads
+        inner = InteriorPointSolver(_INNER * self.tol, n_threads=n_threads, pull=fixed[:-1])
         found = inner.solve(part, self._start(part, chosen), self.watch.quiet(self.n_iter))
         self.n_iter += found.n_iter
         return found.a.reshape(-1, len(chosen)), float(found.bias)
