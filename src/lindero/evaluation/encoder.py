@@ -457,9 +457,7 @@ def holds_texts_only(X: Any) -> bool:
     if dates:
         return False
     user = UserTable.of(hidden)
-    with (
-        warnings.catch_warnings()
-    ):  # what there is to say of columns is said where they are encoded
+    with warnings.catch_warnings():  # what there is to say is said where columns are encoded
         warnings.simplefilter("ignore")
         schema, _, texts, _ = Schema.learn(user).tidy(user, _USUAL_COUNT, reads_texts=True)
     return _are_all(schema, texts)

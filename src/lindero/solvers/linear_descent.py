@@ -309,10 +309,10 @@ class _CoordinateDescent:
         P = _aligned_rows(n)
         P[:, _RIDGE], P[:, _SQUARE] = self.ridge, self.rows.squares
         if problem.sample_of is None:
-            positive = problem.s > 0
+            sides = problem.s > 0
             P[:, _LOWER], P[:, _UPPER] = problem.lower, problem.upper
-            P[:, _BELOW] = np.where(positive, -np.inf, problem.q)
-            P[:, _ABOVE] = np.where(positive, problem.q, np.inf)
+            P[:, _BELOW] = np.where(sides, -np.inf, problem.q)
+            P[:, _ABOVE] = np.where(sides, problem.q, np.inf)
             return P
         P[:, _BELOW], P[:, _ABOVE] = -np.inf, np.inf
         for positive in (True, False):

@@ -105,7 +105,7 @@ _BLOCK_NUMBERS = 2**17
 #: The first μ of guesses, as a share of the last one of steps.
 _SETTLED = 0.3
 
-#: Interior points on rows of no more numbers than this wait longer for a second thread than it works.
+#: Interior points on rows of no more numbers than this wait longer for a thread than it works.
 _ONE_THREAD_NUMBERS = 2**17
 
 #: Sums over fixed shares of the blocks: the result does not depend on the number of threads.
