@@ -590,7 +590,7 @@ def choose_contenders(
             notes.append(
                 f"Left out on text, and on sparse tables of more than {MANY_COLUMNS} columns: "
                 f"{', '.join(left_out)}. They take very long there, and are seldom better than "
-                "sums of columns. To have them compared, name them (machines=)."
+                "sums of columns. To have them compared, name them (machines=, -m)."
             )
     if has_costs and n_classes > 2:
         notes.append(
