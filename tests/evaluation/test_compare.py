@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
@@ -74,6 +75,25 @@ def test_default_machines_suit_the_data():
     sparse = _begun(sp.csr_array(X), y)
     assert {m.name for m in sparse.machines} == {"svc-linear", "svc-gaussian"}
     assert any("sparse" in note for note in sparse.notes)
+
+
+def test_text_and_wide_sparse_tables_get_machines_that_are_sums():
+    y = clouds(80)[1]
+    wide = sp.csr_array((np.ones(80), (np.arange(80), np.arange(80))), shape=(80, 1200))
+    begun = _begun(wide, y)
+    assert [m.name for m in begun.machines] == ["svc-linear", "linear-svc"]
+    assert any("Left out" in note and "svc-gaussian" in note for note in begun.notes)
+    texts = pa.table(
+        {"text": [f"one of {k} fine {'good' if c else 'bad'} days" for k, c in enumerate(y)]}
+    )
+    begun = compare(texts, y, progress=lambda state: True)
+    names = {m.name for m in begun.machines}
+    assert names == {"svc-linear", "linear-svc", "logistic-regression", "baseline"}
+    assert any("they do not read texts" in note for note in begun.notes)
+    asked = compare(texts, y, machines=["auto", "naive-bayes"], progress=lambda state: True)
+    assert {m.name for m in asked.machines} == names | {"naive-bayes"}
+    numbers = _begun(wide, np.arange(80) / 7.0)
+    assert [m.name for m in numbers.machines] == ["svr-linear", "linear-svr"]
 
 
 def _begun(X, y, **options):

@@ -8,6 +8,7 @@ from lindero.kernels import nystrom
 from lindero.kernels.landmarks import (
     LANDMARKS,
     choose_landmarks,
+    draw_apart,
     leverage_scores,
     move_to_means,
 )
@@ -151,6 +152,28 @@ def test_rows_without_weight_are_no_landmarks():
     weights[:5] = 1.0
     landmarks = choose_landmarks(X, weights, RBF, 50, "kmeans++", np.random.default_rng(0))
     assert np.array_equal(np.unique(landmarks, axis=0), np.unique(X[:5], axis=0))
+
+
+def test_several_rows_drawn_at_once_are_as_likely_as_one_by_one():
+    """Which two of seven rows are left out, three of them close together."""
+    rows = np.array([[0.0], [0.1], [0.3], [1.5], [2.5], [2.6], [5.0]])
+    weights, n_draws = np.array([1.0, 2.0, 1.0, 1.0, 1.0, 3.0, 1.0]), 3000
+    K, random = matrix(rows, rows, RBF), np.random.default_rng(0)
+    counts = np.zeros((2, 7, 7))
+    for _ in range(n_draws):
+        found = draw_apart(rows, weights, RBF, 5, random), naive.draw_apart(K, weights, 5, random)
+        for k, chosen in enumerate(found):
+            assert len(set(chosen.tolist())) == 5
+            first, second = np.setdiff1d(np.arange(7), chosen)
+            counts[k, first, second] += 1
+    seen = counts.sum(axis=0) >= 20
+    apart = (counts[0] - counts[1])[seen] ** 2 / counts.sum(axis=0)[seen]
+    assert apart.sum() < 2.0 * seen.sum()
+
+
+def test_rows_that_are_the_same_to_the_kernel_are_drawn_all_the_same():
+    chosen = draw_apart(np.zeros((6, 1)), np.ones(6), RBF, 4, np.random.default_rng(0))
+    assert len(set(chosen.tolist())) == 4
 
 
 def test_means_are_those_of_plain_k_means():

@@ -25,6 +25,19 @@ def leverage_scores(K, ridge):
     return np.diag(K @ np.linalg.inv(K + ridge * np.eye(len(K))))
 
 
+def draw_apart(K, weights, n, random):
+    """One row after the other, by its squared distance from those before it, and its weight."""
+    chosen = []
+    for _ in range(n):
+        apart = [
+            min([K[i, i] - 2 * K[i, j] + K[j, j] for j in chosen], default=1.0)
+            for i in range(len(K))
+        ]
+        chances = weights * np.array(apart) * ~np.isin(np.arange(len(K)), chosen)
+        chosen.append(random.choice(len(K), p=chances / chances.sum()))
+    return np.array(chosen)
+
+
 def move_to_means(X, weights, chosen, steps):
     centres = [X[i] for i in chosen]
     for _ in range(steps):

@@ -5,7 +5,7 @@ import pytest
 
 from lindero.solvers import interior_point
 from lindero.solvers.interior_point import GatheredGram
-from lindero.solvers.kept_rows import Guess, RowsToSettle
+from lindero.solvers.kept_rows import Guess, RowsToSettle, solve_for_few
 from lindero.solvers.solution import Limits
 from tests.naive import kept_rows as naive
 
@@ -43,6 +43,25 @@ def test_the_slope_vanishes_with_the_last_width(C, sides):
     np.testing.assert_array_equal(guess.full & ~guess.inside, (r <= -goal))
     exact = np.where(guess.inside, problem.bounded(r, goal), np.where(guess.full, problem.u, 0.0))
     np.testing.assert_allclose(exact, a, atol=1e-9 * size)
+
+
+@pytest.mark.parametrize("n", [1, 3, 12])
+def test_few_rows_give_the_move_of_their_whole_system(n):
+    random = np.random.default_rng(n)
+    rows, sigma = random.standard_normal((n, 20)), random.uniform(1.0, 1e3, n)
+    slope = random.standard_normal(21)
+    system = naive.gram(rows, sigma) + np.diag(np.append(np.ones(20), 0.0))
+    np.testing.assert_allclose(solve_for_few(rows, sigma, slope), np.linalg.solve(system, slope))
+
+
+def test_wide_rows_settle_where_the_slope_vanishes():
+    problem, theta, goal = kept(n=120, d=90, C=0.1), np.zeros(91), 1e-4
+    wide = 4.0 * float(np.abs(problem.p).max())
+    guess = Guess.at(problem.reach(theta), wide)
+    found = problem.settle(theta, wide, goal, guess, Limits())
+    assert found is not None
+    assert 0 < np.count_nonzero(guess.inside) < 60
+    np.testing.assert_allclose(naive.slope(found, *terms(problem), goal), 0.0, atol=1e-9)
 
 
 def test_what_has_settled_takes_one_step_more():

@@ -267,6 +267,40 @@ def test_a_class_that_is_one_row_larger_does_not_set_all_rows_free():
     assert solution.n_iter < 50
 
 
+def short_bounds(n_positive, n=600, C=1e-3, seed=0):
+    """Rows of length one, so that their bounds are short, with so many positive ones."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) < n_positive, 1.0, -1.0)
+    X = rng.standard_normal((n, 40)) * (rng.random((n, 40)) < 0.3) + 0.1 * y[:, None]
+    X /= np.sqrt((X**2).sum(axis=1))[:, None]
+    return Margin(C).state(kernel_operator(sp.csr_array(X), LINEAR_KERNEL), y, np.full(n, C))
+
+
+def test_short_bounds_are_where_a_problem_of_even_sides_begins_and_ends():
+    problem = short_bounds(300)
+    solution = LinearDescentSolver(tol=1e-6).solve(problem)
+    assert (solution.status, solution.n_iter) == (Status.OPTIMAL, 0)
+    assert (solution.a == problem.u).all()
+
+
+@pytest.mark.parametrize("C", [1e-3, 0.05, 0.3])
+@pytest.mark.parametrize("n_positive", [299, 285, 100])
+def test_sides_that_are_not_even_end_at_the_same_optimum(n_positive, C):
+    problem = short_bounds(n_positive, C=C)
+    solution = LinearDescentSolver(tol=1e-8).solve(problem)
+    assert solution.status is Status.OPTIMAL
+    judgement = problem.judge(solution.a, bias=solution.bias)
+    assert judgement.kkt_gap <= 1e-8
+    assert judgement.infeasibility <= 1e-12
+    assert abs(judgement.duality_gap) <= 1e-6 * judgement.primal
+
+
+def test_one_row_more_on_a_side_takes_few_epochs():
+    """No row is free, so no row says what b is."""
+    solution = LinearDescentSolver(tol=1e-2).solve(short_bounds(299))
+    assert solution.n_iter <= 2
+
+
 def test_a_table_without_entries_has_a_bias_alone():
     problem = margin(sp.csr_array((5, 7)), np.array([1.0, 1, 1, -1, -1]), LINEAR_KERNEL)
     solution = LinearDescentSolver().solve(problem)

@@ -3,9 +3,8 @@
 What is drawn, and by what chances, stands there; random numbers are drawn in the same order from
 the same generator, so that both choose the same rows but for rounding. Rows stay on the device:
 only the weights of rows, which are in the CPU's memory anyway, and numbers of rows go either way.
-k-means++ draws one landmark after the other, each a dozen small operations that the host does not
-wait for. Lloyd's sums are products with a table of zeros and ones: additions by atomics would come
-in another order each time.
+Lloyd's sums are products with a table of zeros and ones: additions by atomics would come in another
+order each time.
 """
 
 from __future__ import annotations
@@ -17,7 +16,14 @@ from torch import Tensor
 from lindero.devices.features import DeviceNystromMap
 from lindero.devices.kernel import DeviceKernel
 from lindero.devices.rows import DeviceRows
-from lindero.kernels.landmarks import HALVINGS, LLOYD_STEPS, count_candidates, draw_by
+from lindero.kernels.landmarks import (
+    HALVINGS,
+    LLOYD_STEPS,
+    count_candidates,
+    draw_by,
+    draw_more,
+    keep_apart,
+)
 from lindero.kernels.operator import KernelFunction
 from lindero.runtime.arrays import Array
 
@@ -85,23 +91,28 @@ def draw_apart(
     """Numbers of `n` rows, each drawn by its squared distance from those before, and its weight."""
     kernel = DeviceKernel(X.values, function)
     own = kernel.diagonal_values()
-    draws = torch.as_tensor(random.random(n), device=own.device)
     places = torch.arange(len(own), device=own.device)
-    chosen = torch.empty(n, dtype=torch.int64, device=own.device)
-    distances, left = torch.ones_like(own), X.vector(weights / weights.max())
-    for k in range(n):
-        chances = left * distances
-        chances = torch.where(chances.sum() > 0.0, chances, left)  # those left are the same to it
+    chosen: list[int] = []
+    distances, left, most = torch.ones_like(own), X.vector(weights / weights.max()), 1
+    while len(chosen) < n:
+        chances, size = left * distances, min(most, n - len(chosen))
+        if not float(chances.sum()) > 0.0:  # those left are the same to the kernel
+            chances, size = left, 1
         shares = chances.cumsum(0)
-        drawn = torch.searchsorted(shares, draws[k] * shares[-1], right=True)
+        drawn = torch.searchsorted(shares, X.vector(random.random(size)) * shares[-1], right=True)
         last = torch.where(chances > 0.0, places, 0).amax()  # rounding may be beyond it
-        place = torch.minimum(drawn, last)[None]  # a number alone would have to be waited for
-        chosen[k : k + 1] = place
-        left.index_fill_(0, place, 0.0)
-        values = kernel.precise_block(place, slice(None))[0]
-        apart = (own - 2.0 * values + own[place]).clamp(min=0.0)
-        distances = torch.minimum(distances, apart) if k else apart
-    return chosen
+        drawn = torch.minimum(drawn, last)
+        values = kernel.precise_block(drawn, slice(None))
+        values.mul_(-2.0).add_(own[drawn][:, None]).add_(own)
+        least = distances[drawn] * X.vector(random.random(size))
+        kept = keep_apart(values[:, drawn].cpu().numpy(), least.cpu().numpy())
+        drawn = drawn[kept]
+        nearest = values[kept].amin(0).clamp(min=0.0)
+        distances = torch.minimum(distances, nearest) if chosen else nearest
+        left[drawn] = 0.0
+        chosen += drawn.tolist()
+        most = draw_more(most, size, len(kept))
+    return torch.tensor(chosen, device=own.device)
 
 
 def move_to_means(X: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:

@@ -45,6 +45,7 @@ from lindero.evaluation.registry import (
     GUESTS,
     MachineSpec,
     choose_contenders,
+    has_many_columns,
 )
 from lindero.evaluation.results import Comparison
 from lindero.evaluation.rows import EvaluationRows, read_comparison, require_count
@@ -152,7 +153,8 @@ def compare(
     machines : list or None, default=None
         Names from :data:`lindero.evaluation.CONTENDERS`, :data:`lindero.evaluation.MACHINES` or
         :data:`lindero.evaluation.GUESTS`; scikit-learn estimators; pairs of a name and an
-        estimator. None, and "auto" in the list, is all that suit the data. Before an estimator
+        estimator. None, and "auto" in the list, is all that suit the data: of text, and of sparse
+        tables of very many columns, those whose answers are weighted sums. Before an estimator
         comes a :class:`TableEncoder`, unless it is a pipeline or takes tables itself.
     baselines : bool, default=True
         Whether guests and the baseline run beside the machines that suit the data.
@@ -247,7 +249,7 @@ def compare(
     contenders, more = choose_contenders(
         machines, data.task, n_classes=0 if classes is None else len(classes),
         has_costs=matrix is not None, has_times=has_times, sparse=sp.issparse(rows.X),
-        baselines=baselines,
+        wide=has_many_columns(rows.X), baselines=baselines,
     )  # fmt: skip
     positive = find_positive(truth) if classes is not None and len(classes) == 2 else None
     plan = ComparisonPlan(

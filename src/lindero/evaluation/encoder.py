@@ -19,6 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from numbers import Integral
@@ -63,7 +64,7 @@ Measurement = Callable[[Array], tuple[float, float]]
 AUTO = "auto"
 
 #: Columns that the words of a text become: beside other columns, and where texts are all there is.
-_SOME_WORDS, _ALL_WORDS = 256, 2**14
+_SOME_WORDS, _ALL_WORDS = 256, 2**16
 
 #: Tables of more columns than this come as sparse ones: most columns of categories are zeros.
 _MANY_COLUMNS = 1000
@@ -86,7 +87,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frequent, are pooled into "other". "auto" is 5; 1 pools none.
     text_columns : int or "auto", default="auto"
         Number of columns that the words of a long text become; 0 leaves it out. ``"auto"`` is 256
-        beside other columns, and 16 384, as a sparse table, where texts are all there is. Text is
+        beside other columns, and 65 536, as a sparse table, where texts are all there is. Text is
         long if values have four words or more on average, and more than 20 of them differ.
     keep_row_names : bool, default=False
         Whether columns are kept that name rows: text with different values in more than half of at
@@ -456,7 +457,9 @@ def holds_texts_only(X: Any) -> bool:
     if dates:
         return False
     user = UserTable.of(hidden)
-    schema, _, texts, _ = Schema.learn(user).tidy(user, _USUAL_COUNT, reads_texts=True)
+    with warnings.catch_warnings():  # what there is to say is said where columns are encoded
+        warnings.simplefilter("ignore")
+        schema, _, texts, _ = Schema.learn(user).tidy(user, _USUAL_COUNT, reads_texts=True)
     return _are_all(schema, texts)
 
 

@@ -237,12 +237,13 @@ _ALL = (
     _svm("svc-cv", "SVCCV", CLASSIFICATION, "SVC that chooses C and gamma itself."),
     _svm(
         "linear-svc", "LinearSVC", CLASSIFICATION, "Many rows or columns, text above all.",
-        grid={"C": _LINEAR_C},
+        grid={"C": _LINEAR_C}, simplicity=2, advantage=_SUM,
     ),
     _svm("linear-svc-cv", "LinearSVCCV", CLASSIFICATION, "LinearSVC that chooses C itself."),
     _svm(
         "linear-svr", "LinearSVR", REGRESSION, "Regression on many rows or columns.",
         grid={"C": _LINEAR_C, "epsilon": _EPSILON},
+        inner_grid={"C": _LINEAR_C, "epsilon": _INNER_EPSILON}, simplicity=2, advantage=_SUM,
     ),
     *_fix_kernels(
         _svm(
@@ -441,6 +442,12 @@ USUAL_MACHINES = {
 WIDE_MACHINES = {CLASSIFICATION: "linear-svc", REGRESSION: "linear-svr"}
 MANY_COLUMNS = 1000
 
+#: What comparisons take for these, where none are named: answers that are sums of columns.
+_FOR_WIDE = frozenset({
+    BASELINE, *WIDE_MACHINES.values(), "svc-linear", "cost-sensitive-svc-linear", "svr-linear",
+    "logistic-regression", "ridge",
+})  # fmt: skip
+
 #: Stands for the usual machine.
 AUTO = "auto"
 
@@ -499,12 +506,12 @@ def choose_machine(name: str, dataset: Any, *, on_stream: bool = False) -> Machi
             "(target=), or use target=False."
         )
     usual = USUAL_MACHINES[dataset.task]
-    if dataset.task in WIDE_MACHINES and _has_many_columns(dataset.X):
+    if dataset.task in WIDE_MACHINES and has_many_columns(dataset.X):
         usual = WIDE_MACHINES[dataset.task]
     return find_machine(usual)
 
 
-def _has_many_columns(X: Any) -> bool:
+def has_many_columns(X: Any) -> bool:
     """Whether a table is sparse and wide, or will be as its only columns are texts."""
     from lindero.evaluation.encoder import holds_texts_only  # heavy
 
@@ -555,17 +562,20 @@ def choose_contenders(
     has_costs: bool,
     has_times: bool,
     sparse: bool,
+    wide: bool = False,
     baselines: bool = True,
 ) -> tuple[list[MachineSpec], list[str]]:
     """The machines that were named or given, or all that suit the data; and why others are left
-    out. "auto" among the names stands for all that suit the data."""
+    out. "auto" among the names stands for all that suit the data. `wide` are text, and sparse
+    tables of many columns: there the machines are those whose answers are weighted sums."""
     given = [named] if isinstance(named, str) or hasattr(named, "fit") else named
     if given is not None and not any(isinstance(one, str) and one == AUTO for one in given):
         return _choose_named(given, task, has_costs=has_costs, has_times=has_times), []
     guests = GUESTS[task].values() if baselines else ()
+    more = [find_machine(WIDE_MACHINES[task])] if wide else []
     chosen = [
         machine
-        for machine in (*CONTENDERS.values(), *guests)
+        for machine in (*CONTENDERS.values(), *more, *guests)
         if machine.task == task
         and (has_times or not machine.needs_times)
         and (machine.strategy is not Strategy.COSTS or (has_costs and n_classes == 2))
@@ -573,6 +583,15 @@ def choose_contenders(
         and not (machine.name == BOOSTING and sparse)
     ]
     notes = []
+    if wide:
+        left_out = [m.name for m in chosen if m.name not in _FOR_WIDE and not m.takes_tables]
+        chosen = [machine for machine in chosen if machine.name in _FOR_WIDE]
+        if left_out:
+            notes.append(
+                f"Left out on text, and on sparse tables of more than {MANY_COLUMNS} columns: "
+                f"{', '.join(left_out)}. They take very long there, and are seldom better than "
+                "sums of columns. To have them compared, name them (machines=, -m)."
+            )
     if has_costs and n_classes > 2:
         notes.append(
             f"The cost-sensitive machine is for two classes, and there are {n_classes}: the others "
@@ -580,6 +599,8 @@ def choose_contenders(
         )
     if sparse and task == CLASSIFICATION:
         notes.append("Bayesian machines are left out: they need a full table, not a sparse one.")
+    elif wide and task == CLASSIFICATION:
+        notes.append("Bayesian machines are left out: they do not read texts.")
     if sparse and baselines:
         notes.append("gradient-boosting is left out: it needs a full table, not a sparse one.")
     if given is not None:

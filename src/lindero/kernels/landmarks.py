@@ -5,9 +5,11 @@ Two ways to keep it small for all rows look at candidates, a random part of them
 
 **k-means++** (Arthur and Vassilvitskii 2007) draws one landmark after the other with probability
 proportional to the squared distance from those drawn, d²(x) = min_j k(x, x) − 2 k(x, l_j) + k(l_j,
-l_j). Over dense columns a few of Lloyd's steps follow, for kernels that fall with the distance:
-they move each landmark to the mean of the rows nearest to it, and no kernel asks that landmarks be
-rows (Zhang, Tsang and Kwok 2008).
+l_j). Several are drawn by the same distances at a time, and each is kept with the probability d²(x)
+over what d²(x) was before those kept of them: as if it had been drawn after these. Over dense
+columns a few of Lloyd's steps follow, for kernels that fall with the distance: they move each
+landmark to the mean of the rows nearest to it, and no kernel asks that landmarks be rows (Zhang,
+Tsang and Kwok 2008).
 
 **Ridge leverage scores** ℓ_i(λ) = (K (K + λI)^{−1})_ii say how much of row i the others leave
 unexplained (Musco and Musco 2017). With features b_i of the candidates from landmarks at random,
@@ -38,6 +40,9 @@ LANDMARKS = ("kmeans++", "leverage", "random")
 _PER_LANDMARK, _LEAST_CANDIDATES = 10, 2_000
 
 LLOYD_STEPS = 5
+
+#: Rows drawn by the same distances, at the most.
+_DRAWN_AT_ONCE = 32
 
 #: Numbers whose squares can be summed in single precision.
 _LEAST_SINGLE, _MOST_SINGLE = 1e-12, 1e12
@@ -116,21 +121,44 @@ def draw_apart(
     """Numbers of `n` rows, each drawn by its squared distance from those before, and its weight."""
     kernel = kernel_operator(X, function)
     own, everything = kernel.diagonal(), kernel.probe(np.arange(kernel.n_samples))
-    chosen = np.empty(n, dtype=np.intp)
+    chosen: list[int] = []
     distances = np.ones(len(own))
-    left = weights / weights.max()
-    for k in range(n):
-        chances = left * distances
+    left, most = weights / weights.max(), 1
+    while len(chosen) < n:
+        chances, size = left * distances, min(most, n - len(chosen))
         if not chances.sum() > 0.0:  # those left are the same to the kernel
-            chances = left
+            chances, size = left, 1
         shares = np.cumsum(chances)
-        drawn = np.searchsorted(shares, random.random() * shares[-1], side="right")
-        chosen[k] = min(drawn, np.flatnonzero(chances)[-1])  # rounding may be beyond the last
-        left[chosen[k]] = 0.0
-        values = kernel.cross(kernel.probe(chosen[k : k + 1]), everything)[0]
-        apart = np.maximum(0.0, own - 2.0 * values + own[chosen[k]])
-        distances = np.minimum(distances, apart) if k else apart
-    return chosen
+        drawn = np.searchsorted(shares, random.random(size) * shares[-1], side="right")
+        drawn = np.minimum(drawn, np.flatnonzero(chances)[-1])  # rounding may be beyond the last
+        among = kernel.probe(drawn)
+        apart = own[drawn][:, None] - 2.0 * kernel.cross(among, among) + own[drawn]
+        kept = keep_apart(apart, distances[drawn] * random.random(size))
+        drawn = drawn[kept]
+        values = kernel.cross(kernel.probe(drawn), everything)
+        values *= -2.0
+        values += own[drawn][:, None]
+        nearest = np.maximum(0.0, values.min(axis=0) + own)
+        distances = np.minimum(distances, nearest) if chosen else nearest
+        left[drawn] = 0.0
+        chosen += drawn.tolist()
+        most = draw_more(most, size, len(kept))
+    return np.array(chosen, dtype=np.intp)
+
+
+def keep_apart(apart: Array, least: Array) -> list[int]:
+    """The first, and those after it whose squared distance from all that are kept is above these
+    numbers."""
+    kept = [0]
+    for k in range(1, len(least)):
+        if apart[k, kept].min() > least[k]:
+            kept.append(k)
+    return kept
+
+
+def draw_more(most: int, drawn: int, kept: int) -> int:
+    """How many rows to draw next by the same distances, after so many of those drawn were kept."""
+    return min(2 * most, _DRAWN_AT_ONCE) if 2 * kept > drawn else max(1, most // 2)
 
 
 def move_to_means(X: Array, weights: Array, chosen: Array) -> Array:

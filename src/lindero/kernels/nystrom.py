@@ -322,10 +322,20 @@ class KernelGap:
 class ErrorSample:
     """Rows drawn to measure the error of a kernel on, for one machine after the other."""
 
-    def __init__(self, X: Any, features: Any, random: np.random.Generator) -> None:
+    def __init__(
+        self, X: Any, features: Any, random: np.random.Generator, known: Any = None
+    ) -> None:
+        """`known` are the features of all rows, where they are at hand."""
         self._X = X
         self._features = features
         self._random = random
+        self._known = known
+
+    def _see(self, rows: Array) -> Array:
+        """φ of these rows."""
+        if self._known is None:
+            return np.asarray(self._features.compute(self._X[rows]))
+        return np.asarray(self._known[rows], dtype=np.float64)
 
     @cached_property
     def missing(self) -> float:
@@ -333,7 +343,7 @@ class ErrorSample:
         n_rows = self._X.shape[0]
         rows = self._random.choice(n_rows, min(n_rows, 4 * _CHECKED_ROWS), replace=False)
         own = kernel_operator(self._X[rows], self._features.function).diagonal()
-        found = self._features.compute(self._X[rows])
+        found = self._see(rows)
         whole = float(own.sum())
         lost = whole - float(np.einsum("ij,ij->", found, found))
         return max(0.0, lost / whole) if whole > 0 else 0.0
@@ -351,7 +361,7 @@ class ErrorSample:
         places = self._random.choice(len(z), _CHECKED_ROWS, p=size / total)
         drawn = np.concatenate([any_row, rows[places]])
         shifts = self._features.sum_kernel(self._X[drawn], self._X, rows[support], z[support])
-        shifts -= self._features.compute(self._X[drawn]) @ weights
+        shifts -= self._see(drawn) @ weights
         of_any, of_support = np.split(shifts, 2)
         signed = 0.5 * total * np.sign(z[places]) * of_support
         spread = float(signed.std(ddof=1)) / np.sqrt(len(signed))

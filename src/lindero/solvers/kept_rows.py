@@ -17,7 +17,13 @@ judge rows by r alone go too far.) With no contradiction the guess was right. μ
 rows contradict, down to a share of tol: a point that is optimal with μ has a KKT gap of 2μ at the
 most. Before the last μ the matrix may be rounded.
 
-Each step takes the matrix of F alone, which interior points need of all rows. That steps come to an
+Each step takes the matrix of F alone, which interior points need of all rows. Where F has fewer
+rows than there are columns, it is their kernel matrix: with H the identity but for the bias β,
+which has no penalty, and t_i = σ_i x̃_iᵀΔ,
+
+    (X_F X_Fᵀ + diag(1/σ)) t = X_F g + β 1        Σ t = g_b        Δ = (g − X_Fᵀ t, β)
+
+for a right-hand side (g, g_b) above. That steps come to an
 end is not certain: with bounds that are large beside ‖x‖², and an F that has lost more rows than
 there are columns, guesses swing to and fro. Where more rows contradict than before, μ goes back and
 shrinks by less. If that is no help, or steps become too many, the rows are left to interior points,
@@ -29,6 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import lapack
 
 from lindero.runtime.arrays import Array
 from lindero.runtime.cached import cached_property
@@ -44,6 +51,9 @@ _SWING = 1.5
 #: μ shrinks by this factor, or by its root and so on up to another where guesses swing, and does so
 #: where no more than this share of F contradicts.
 _SHRINK, _MOST_SHRINK, _FEW = 0.3, 0.8, 0.1
+
+#: The matrix of F is taken between its rows where there are this many times as many columns.
+_MANY_COLUMNS = 1.5
 
 
 @dataclass
@@ -70,7 +80,7 @@ class Guess:
 @dataclass
 class RowsToSettle:
     """Rows as a float64 array with a last column of ones, and s, p and u of shape (sides, rows);
-    `pull` is W̃, `penalty` the diagonal of H."""
+    `pull` is W̃, `penalty` the diagonal of H: ones, and zero for the bias."""
 
     rows: Array
     s: Array
@@ -134,8 +144,24 @@ class RowsToSettle:
         slope = self.pull + (self.s * a).sum(axis=0) @ self.rows - self.penalty * theta
         sigma = np.where(guess.inside, self.u / (2.0 * mu), 0.0).sum(axis=0)
         chosen = np.flatnonzero(sigma)
+        if 0 < _MANY_COLUMNS * len(chosen) <= len(theta):
+            return solve_for_few(self.rows[chosen, :-1], sigma[chosen], slope)
         matrix = np.zeros((len(theta), len(theta)))
         gram = GatheredGram(matrix, np.inf if exact else self.longest)
         gram.add(self.rows[chosen, :-1], sigma[chosen], 1.0)
         gram.flush()
         return scaled_solve(scaled_cholesky(matrix, self.penalty), slope)
+
+
+def solve_for_few(rows: Array, sigma: Array, slope: Array) -> Array:
+    """Δ of the system above by the kernel matrix of F, whose rows these are."""
+    matrix = rows @ rows.T
+    matrix.flat[:: len(matrix) + 1] += 1.0 / sigma
+    factor, failed = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("The rows at their kinks are dependent.")
+    sides = np.stack([rows @ slope[:-1], np.ones(len(rows))], axis=1)
+    first, second = lapack.dpotrs(factor, sides, lower=1)[0].T
+    bias = (slope[-1] - first.sum()) / second.sum()
+    t = first + bias * second
+    return np.append(slope[:-1] - t @ rows, bias)

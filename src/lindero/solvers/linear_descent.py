@@ -22,9 +22,15 @@ with them. σ ties all rows to each other, as what they have in common does: it 
 
 Rows that have been at a bound (or at the kink) by more than the worst violation of the epoch before
 are left out until the others are done. Rows far within the goal do not move, and the next epoch
-passes them over: they are looked at every other time. Each epoch visits the others in a random
-order of its own, from a fixed seed, and asks for the next row's entries before it works on the
-current one.
+passes them over: they are looked at every other time, as are rows whose violation is small beside
+the worst, which is that of a few and takes most of the epochs. Each epoch visits the others in a
+random order of its own, from a fixed seed, and asks for the next row's entries before it works on
+the current one.
+
+With bounds that are short beside 1/‖x‖² rows go to theirs at once, so that is where a problem of
+even sides begins. If (nearly) all rows are at an end, no free row says what b is, and a sum that is
+off by one row would move β slowly through all of its range: rows that are the first to leave their
+ends, by the outputs there, go to the other end until the sum is zero, and b is theirs.
 
 On free variables F the problem is a linear system, and where many are free, coordinates are slow
 to solve it. So now and then conjugate gradients do, on
@@ -93,6 +99,10 @@ _PROXIMAL_SHARE, _SAMPLED_ROWS, _LEAST_SHARE, _MOST_SHARE = 1.0, 500, 0.03, 1.0
 #: How much larger it becomes after a point that is not accepted, up to the mean of ‖x‖²; and how
 #: many times that it may have in the end.
 _RAISE, _MOST_PROXIMAL = 4.0, 1e8
+
+#: Bounds are short where a row at its own is within this share of a margin from where it was, sides
+#: are even where one is this share of the other, and rows are at ends where one of so many is free.
+_SHORT_REACH, _EVEN, _FEW_FREE = 0.5, 0.9, 20
 
 #: What descent keeps of a row, in the columns of one array, which is one cache line.
 _LOWER, _UPPER, _BELOW, _ABOVE, _RIDGE, _SQUARE, _Z, _WIDTH = 0, 1, 2, 3, 4, 5, 6, 8
@@ -223,14 +233,62 @@ class _CoordinateDescent:
         self.best_w: Array | None = None if self.best_a.any() else self.w.copy()
         if start is None or not self.best_a.any():
             self.numbers[_BIAS] = best_bias(problem, self.best_f) if problem.has_bias else 0.0
+            self._begin_at_bounds()
         elif len(start.f) == 0:  # where another problem ended: to be judged when it has moved
             z = problem.at_samples(problem.s * self.best_a)
             self.P[:, _Z] = z
             self.rows.sum(z, self.all, self.w)
             self.numbers[_BIAS], self.numbers[_SUM] = float(start.bias), float(z.sum())
+            if problem.sample_of is None and problem.has_bias and self._is_at_ends(z):
+                self._balance_ends()
         else:
             self._judge(self.best_a)
             self.numbers[_BIAS] = problem.bias(self.best_a, self.best_f)
+
+    def _begin_at_bounds(self) -> None:
+        """Where the first epoch would end, if bounds are short and sides are even: all rows at
+        theirs."""
+        problem = self.problem
+        longest = self.mean_square + self.numbers[_PROXIMAL] + float(self.ridge.max(initial=0.0))
+        if problem.sample_of is not None or not problem.has_bias or not (problem.p < 0.0).all():
+            return
+        if not float(problem.u.max(initial=0.0)) * longest <= _SHORT_REACH:
+            return
+        z = problem.s * problem.u
+        sides = float(z.sum(where=z > 0.0)), -float(z.sum(where=z < 0.0))
+        if not min(sides) >= _EVEN * max(sides):
+            return
+        self.P[:, _Z] = z
+        self.rows.sum(z, self.all, self.w)
+        self._balance_ends()
+
+    def _is_at_ends(self, z: Array) -> bool:
+        """Whether hardly a row is free."""
+        free = (z != 0.0) & (z > self.P[:, _LOWER]) & (z < self.P[:, _UPPER])
+        return _FEW_FREE * int(np.count_nonzero(free)) <= len(z)
+
+    def _balance_ends(self) -> None:
+        """Have Σz = 0 where (nearly) all rows are at ends, so that a sum that is off by one of them
+        says nothing of β: those that are the first to leave theirs go to the other one."""
+        P, problem = self.P, self.problem
+        z = P[:, _Z].copy()
+        f = self.rows.times(self.w, self.all) + self.ridge * z
+        total = float(z.sum())
+        if abs(total) > ROUNDING * float(np.abs(z).sum()):
+            v = problem.scores(f)
+            room = z - P[:, _LOWER] if total > 0.0 else P[:, _UPPER] - z
+            order = np.argsort(-v if total > 0.0 else v, kind="stable")
+            before = np.cumsum(room[order]) - room[order]
+            moves = np.zeros(len(z))
+            moves[order] = np.clip(abs(total) - before, 0.0, room[order])
+            moves *= -np.sign(total)
+            moved = self.all[moves != 0.0]
+            P[:, _Z] = z = z + moves
+            self.rows.add(moves[moved], moved, self.w)
+            f = self.rows.times(self.w, self.all) + self.ridge * z
+        a = problem.snap(problem.s * z)
+        self._judge_at(a, f)
+        self.numbers[_SUM], self.numbers[_BIAS] = float(z.sum()), problem.bias(a, f)
 
     @property
     def n_epochs(self) -> int:
@@ -249,11 +307,17 @@ class _CoordinateDescent:
         """The terms of each sample, from those of its one or two variables."""
         problem, n = self.problem, self.problem.kernel.n_samples
         P = _aligned_rows(n)
+        P[:, _RIDGE], P[:, _SQUARE] = self.ridge, self.rows.squares
+        if problem.sample_of is None:
+            sides = problem.s > 0
+            P[:, _LOWER], P[:, _UPPER] = problem.lower, problem.upper
+            P[:, _BELOW] = np.where(sides, -np.inf, problem.q)
+            P[:, _ABOVE] = np.where(sides, problem.q, np.inf)
+            return P
         P[:, _BELOW], P[:, _ABOVE] = -np.inf, np.inf
-        samples = self.all if problem.sample_of is None else problem.sample_of
         for positive in (True, False):
             chosen = np.flatnonzero((problem.s > 0) == positive)
-            owners = samples[chosen]
+            owners = problem.sample_of[chosen]
             if len(owners) and np.bincount(owners).max() > 1:
                 raise SolverError("Coordinate descent takes one variable of each sign a sample.")
             if positive:
@@ -262,7 +326,6 @@ class _CoordinateDescent:
                 P[owners, _LOWER], P[owners, _BELOW] = -problem.u[chosen], problem.q[chosen]
         if (P[:, _ABOVE] < P[:, _BELOW]).any():
             raise SolverError("Coordinate descent needs p of a sample's variables to sum to ≥ 0.")
-        P[:, _RIDGE], P[:, _SQUARE] = self.ridge, self.rows.squares
         return P
 
     def _find_proximal(self) -> float:
@@ -373,7 +436,11 @@ class _CoordinateDescent:
         off = float(z.sum()) - self.numbers[_SUM]
         self.numbers[_BIAS] += self.numbers[_PROXIMAL] * off
         self.numbers[_SUM] += off
-        gap = problem.judge(a, f).kkt_gap
+        return self._judge_at(a, f)
+
+    def _judge_at(self, a: Array, f: Array) -> float:
+        """The same where w and f = K z are known."""
+        gap = self.problem.judge(a, f).kkt_gap
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap
             self.best_w = self.w.copy()

@@ -27,8 +27,10 @@ AHEAD, LONG_ROW = 2, 40
 PLAIN_EPOCHS, BEYOND = 3, 0.3
 
 #: Rows whose violation is within this share of the goal stay where they are, and are not looked at
-#: in the next epoch.
+#: in the next epoch; from that epoch on, neither are those that have moved, but whose violation was
+#: within this share of the worst one of the epoch before.
 QUIET = 0.02
+SMALL, SMALL_FROM = 0.05, 2
 
 
 @compiled(FAST, error_model="numpy")
@@ -128,6 +130,7 @@ def descend(  # type: ignore[no-untyped-def]
     data_line, index_line = 64 // data.itemsize, 64 // indices.itemsize  # of 64 bytes
     for _ in range(n_epochs):
         counts[1] = shuffle_rows(order, n_active, counts[1])
+        small = SMALL * worst if counts[2] >= SMALL_FROM else 0.0
         worst, n_kept, n_resting, anew = 0.0, 0, 0, left_out == np.inf
         for at in range(n_active):
             i = order[at]
@@ -183,6 +186,8 @@ def descend(  # type: ignore[no-untyped-def]
             if violation <= QUIET * goal:
                 row[7] = counts[2] + 1
             else:
+                if violation <= small:
+                    row[7] = counts[2] + 1
                 curvature = row[5] + proximal + row[4]
                 target = best_coordinate(z, g, curvature, lower, upper, below, above)
                 if counts[2] >= PLAIN_EPOCHS and target != 0.0 and lower < target < upper:

@@ -61,7 +61,9 @@ from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, 
 _FEWEST = 100
 
 #: Rows of the first sample, for each feature and at least; each later one is larger by a factor.
+#: Where rows have many features, a part of the first sample takes the first steps.
 _SAMPLED_A_FEATURE, _LEAST_SAMPLED, _GROWTH = 10, 2_000, 8
+_PART_OF_FIRST, _LEAST_PART = 4, 1_000
 
 #: Samples are taken where there are this many times as many rows.
 _WORTH_SAMPLING = 4
@@ -99,6 +101,12 @@ _INNER, _LAST_WIDTH, _OUTER = 0.25, 0.1, 0.45
 
 #: Numbers in a block of rows: it should stay in a core's own cache while it is used.
 _BLOCK_NUMBERS = 2**17
+
+#: The first μ of guesses, as a share of the last one of steps.
+_SETTLED = 0.3
+
+#: Interior points on rows of no more numbers than this wait longer for a thread than it works.
+_ONE_THREAD_NUMBERS = 2**17
 
 #: Sums over fixed shares of the blocks: the result does not depend on the number of threads.
 _PARTIAL_SUMS = 4
@@ -344,9 +352,17 @@ class _Sieve:
         random = np.random.default_rng(0)
         self.mu = max(self.tol, 2.0 * float(np.abs(rows.p).max()))
         m = max(_LEAST_SAMPLED, _SAMPLED_A_FEATURE * d)
+        if _WORTH_SAMPLING * m > rows.n_samples:
+            return None
+        part = m // _PART_OF_FIRST
+        if part >= _LEAST_PART:
+            # All rows are within the first μ: few are enough for a step that is far from the end.
+            reason = self._step(self._draw(part, random), 0, np.inf, 0)
+            if reason is not None:
+                return reason
+            self.mu *= _SHRINK
         while _WORTH_SAMPLING * m <= rows.n_samples:
-            chosen = np.sort(random.choice(rows.n_samples, m, replace=False))
-            sample = rows.take(chosen, rows.n_samples / m)
+            sample = self._draw(m, random)
             if not (sample.s != sample.s[0, 0]).any():
                 return None  # one class only
             reason = self._step(sample, 0, float(np.sqrt(d / m)), 0)
@@ -354,6 +370,11 @@ class _Sieve:
                 return reason
             m *= _GROWTH
         return None
+
+    def _draw(self, m: int, random: np.random.Generator) -> _Rows:
+        """Some of the rows, whose bounds stand for all."""
+        chosen = np.sort(random.choice(self.rows.n_samples, m, replace=False))
+        return self.rows.take(chosen, self.rows.n_samples / m)
 
     def _step(self, rows: _Rows, kept: int, known_to: float, least_steps: int) -> Status | None:
         """Steps on these rows until no more than `kept` are undecided, or r is known well enough
@@ -441,7 +462,8 @@ class _Sieve:
         full = rows.r <= 0
         a = np.where(full & ~near, rows.u, 0.0)
         fixed = rows.weigh(a)
-        guess, width = Guess.at(rows.r, self.mu), self.mu
+        width = _SETTLED * self.mu
+        guess = Guess.at(rows.r, width)
         by_guess = isinstance(rows.products, DenseProducts)
         for _ in range(_MOST_ROUNDS):
             chosen = np.flatnonzero(near)
@@ -502,7 +524,9 @@ class _Sieve:
 
     def _solve_inside(self, part: DualQP, chosen: Array, fixed: Array) -> tuple[Array, float]:
         """The same by interior points."""
-        inner = InteriorPointSolver(_INNER * self.tol, n_threads=self.n_threads, pull=fixed[:-1])
+        few = len(chosen) * self.rows.numbers_a_row <= _ONE_THREAD_NUMBERS
+        n_threads = 1 if few else self.n_threads
+        inner = InteriorPointSolver(_INNER * self.tol, n_threads=n_threads, pull=fixed[:-1])
         found = inner.solve(part, self._start(part, chosen), self.watch.quiet(self.n_iter))
         self.n_iter += found.n_iter
         return found.a.reshape(-1, len(chosen)), float(found.bias)

@@ -119,7 +119,7 @@ def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: S
             weights = sum_rows(X, support, joined, training.shift)
         machines = replace(machines, weights=weights)
     keeps = estimator._keeps_vectors and not needless
-    vectors = X[support] if keeps else X[:0]
+    vectors = X[support] if keeps else X[:0] if estimator._keeps_vectors else None
     adopt_machines(
         estimator, machines, vectors, support, joined, intercepts, X.shape, training.shift
     )

@@ -32,6 +32,7 @@ from lindero.kernels.nystrom import (
     make_map,
     weigh_features,
 )
+from lindero.kernels.operator import ProductKernel
 from lindero.models.kernel_machine import KernelMachine
 from lindero.problems.formulation import KernelExpansion
 from lindero.runtime.arrays import Array, dense
@@ -67,7 +68,8 @@ def approximate(estimator: KernelEstimator, training: TrainingSet, begun: float)
 
 
 def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: float) -> Any:
-    """Features for the kernel of these rows; sets the landmarks of the estimator."""
+    """Features for the kernel of these rows; sets the landmarks of the estimator, and keeps these
+    until the fit ends."""
     estimator._begun = begun
     random = _make_generator(estimator.random_state)
     rows, n = np.flatnonzero(training.bounds > 0), estimator.n_components
@@ -85,6 +87,7 @@ def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: fl
             UserWarning,
         )
     estimator.landmarks_, estimator.n_components_ = landmarks, features.kernel.n_samples
+    estimator._features = features
     return features
 
 
@@ -104,10 +107,11 @@ def finish(
     self: KernelEstimator, functions: Functions, training: TrainingSet, solved: Solved
 ) -> None:
     """Turn each function of the rows into one of the landmarks, and measure what these miss."""
-    features = make_map(training.X, self.landmarks_, training.function)
+    features, rows = self._features, training.features
     weights = _weigh_landmarks(training, functions)
     self.landmark_coef_ = features.expand(weights)
-    sample = ErrorSample(training.X, features, np.random.default_rng(0))
+    known = rows.products.source if isinstance(rows, ProductKernel) else None
+    sample = ErrorSample(training.X, features, np.random.default_rng(0), known)
     parts = [
         sample.measure(task.rows, function.coefficients, w)
         for task, function, w in zip(training.tasks, functions, weights, strict=True)
@@ -115,7 +119,7 @@ def finish(
     gap = join_gaps(features, sample.missing, parts)
     self.certificate_ = replace(self.certificate_, kernel_gap=gap)
     self.dual_coef_ = dense(self.dual_coef_)
-    del self.support_vectors_, self._begun
+    del self.support_vectors_, self._begun, self._features
 
 
 def _weigh_landmarks(training: TrainingSet, functions: Functions) -> Array:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from lindero.devices.homes import to_host
 from lindero.devices.rows import DeviceRows
 from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.kernels.special import MatrixKernel, RowMatrix, side_by_side
@@ -182,6 +183,7 @@ def _adopt_path(
     if matrix is not None:
         cross = matrix.between(fold.test, fold.train, training.function)
     models = []
+    known: tuple[list[Any], Any] = [], None
     for C, point, machines in zip(Cs, path, solved, strict=True):
         model = set_point(fold.template, C, gamma)
         model.__dict__.update(fold.attributes)
@@ -197,7 +199,13 @@ def _adopt_path(
             biases = np.array([function.intercept for function in functions])
             remember_values(model, fold.X_test, cross @ z + biases)
         elif training.function.name == "linear":
-            remember_values(model, fold.X_test, model._values(fold.X_test))
+            # Rows of a fold have been checked with all others. Where no bound acts, all larger Cs
+            # have the same weights.
+            weights = [solution.weights for _, solution in machines]
+            same = [old is new is not None for old, new in zip(known[0], weights, strict=False)]
+            if not same or not all(same):
+                known = weights, np.asarray(to_host(model._evaluate(fold.X_test)))
+            remember_values(model, fold.X_test, known[1])
         models.append(model)
     return models
 
