@@ -1,6 +1,6 @@
 """Thousands of damaged files: each is loaded or refused, soon, and in little memory.
 
-`python -m tests.data.mutated_files 50000` damages as many as one likes of each format.
+`python -m tests.data.mutated_files 50000` damages any number.
 """
 
 import json
