@@ -50,6 +50,11 @@ system-packages:
 	test -z "$$missing" || { command -v apt-get >/dev/null && test "$$(id -u)" = 0 && \
 	  { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; }; } >/dev/null 2>&1 || true
 
+# Threads of OpenMP and OpenBLAS that have nothing to do wait for work in a loop, and two processes of
+# tests on two cores have four of each: here they sleep.
+test test-lowest: export OMP_WAIT_POLICY := PASSIVE
+test test-lowest: export OPENBLAS_THREAD_TIMEOUT := 4
+
 test: $(VENV)/made-plot+test system-packages
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
