@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lindero.devices.rows import DeviceRows
+from lindero.errors import DeviceRefusal
 from lindero.problems.class_margin import ClassMargin, ClassProblem
 from lindero.problems.dual_qp import Judgement
 from lindero.runtime.arrays import Array, dense
@@ -37,6 +39,8 @@ def fit_all_classes(
     training = estimator._read(X, y, sample_weight)
     if not isinstance(training.formulation, ClassMargin):
         return KernelEstimator._fit(estimator, X, y, sample_weight, last)
+    if isinstance(training.X, DeviceRows):
+        raise DeviceRefusal("multi_class='crammer_singer' is solved by the CPU only.")
     problem, rows = state_classes(training)
     if not sp.issparse(problem.X):
         problem = replace(problem, X=make_sparse_if_few(problem.X))

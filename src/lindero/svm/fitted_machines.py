@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from lindero.devices.rows import DeviceRows
 from lindero.kernels.operator import KernelFunction
 from lindero.models.kernel_machine import LARGEST_COEFFICIENT, linear_weights
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
@@ -175,6 +176,8 @@ def sum_rows(X: Any, support: Array, coefficients: Array, shift: Array | None) -
     """w_k = Σ_j c_kj (x_j − shift) of each machine, without a copy of the rows."""
     full = np.zeros((len(coefficients), X.shape[0]))
     full[:, support] = coefficients
+    if isinstance(X, DeviceRows):  # which have no shift
+        return np.ascontiguousarray(X.weighted_sums(full).T)
     if sp.issparse(X):
         return np.ascontiguousarray((X.T @ full.T).T, dtype=np.float64)
     weights = np.zeros((len(coefficients), X.shape[1]))

@@ -91,7 +91,7 @@ class TrainingSet:
     n_classes: int
     scheme: str
     shift: Array | None
-    features: ProductKernel | None = None
+    features: Any = None
 
     @classmethod
     def of(
@@ -122,8 +122,12 @@ class TrainingSet:
 
     def choose_solver(self, name: str, n_rows: int | None = None) -> Callable[..., Solver]:
         """A constructor of solvers for tasks of `n_rows`, the most that one has unless given."""
+        n_rows = n_rows or max(len(task.rows) for task in self.tasks)
         if isinstance(self.X, DeviceRows):
-            return choose_device_solver(name, self.formulation)
+            kernel, n_columns = self.function.name, self.X.shape[1]
+            if self.features is not None:
+                kernel, n_columns = "linear", self.features.n_features
+            return choose_device_solver(name, self.formulation, kernel, (n_rows, n_columns))
         if self.formulation.scale_free:
             return ScaledSolver
         if self.formulation.keeps_weights:
@@ -131,7 +135,6 @@ class TrainingSet:
         if not self.formulation.has_bias:
             linear = self.function.name == "linear" or self.features is not None
             return OriginSolver if linear else KernelOriginSolver
-        n_rows = n_rows or max(len(task.rows) for task in self.tasks)
         formulation, function = self.formulation, self.function
         n_features = self.X.shape[1] if self.X.ndim == 2 else 1
         if self.features is not None:

@@ -130,6 +130,7 @@ default="epsilon_insensitive"
     kernel = "linear"
     gamma, degree, coef0 = 1.0, 3, 0.0
     cache_size = 200.0
+    _runs_on_devices = True
     _keeps_vectors = False
     _takes_objects = False
     _takes_any_order = True

@@ -20,14 +20,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from lindero.devices.homes import to_host
+from lindero.devices.rows import DeviceRows
 from lindero.errors import warn_user
 from lindero.kernels.landmarks import choose_landmarks
 from lindero.kernels.nystrom import (
     ErrorSample,
-    NystromMap,
     feature_kernel,
     join_gaps,
     landmark_kernel,
+    make_map,
     weigh_features,
 )
 from lindero.models.kernel_machine import KernelMachine
@@ -64,7 +66,7 @@ def approximate(estimator: KernelEstimator, training: TrainingSet, begun: float)
     return see_through(training, features, estimator.cache_size)
 
 
-def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: float) -> NystromMap:
+def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: float) -> Any:
     """Features for the kernel of these rows; sets the landmarks of the estimator."""
     estimator._begun = begun
     random = _make_generator(estimator.random_state)
@@ -74,7 +76,7 @@ def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: fl
     landmarks = choose_landmarks(
         training.X, training.weights, training.function, n, estimator.landmarks, random
     )
-    features = NystromMap(landmarks, training.function)
+    features = make_map(training.X, landmarks, training.function)
     if features.negative > _INDEFINITE:
         warn_user(
             f"The {training.function.name} kernel is not positive semi-definite on these data: "
@@ -86,7 +88,7 @@ def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: fl
     return features
 
 
-def see_through(training: TrainingSet, features: NystromMap, megabytes: float) -> TrainingSet:
+def see_through(training: TrainingSet, features: Any, megabytes: float) -> TrainingSet:
     """The same rows with these features for their kernel."""
     return replace(training, features=feature_kernel(training.X, features, megabytes))
 
@@ -94,7 +96,7 @@ def see_through(training: TrainingSet, features: NystromMap, megabytes: float) -
 def restate(self: KernelEstimator, training: TrainingSet) -> TrainingSet:
     """The rows of a fit as they were seen in it."""
     with single_threaded_blas:  # as in the fit, for the same digits
-        features = NystromMap(self.landmarks_, training.function)
+        features = make_map(training.X, self.landmarks_, training.function)
         return see_through(training, features, self.cache_size)
 
 
@@ -102,9 +104,9 @@ def finish(
     self: KernelEstimator, functions: Functions, training: TrainingSet, solved: Solved
 ) -> None:
     """Turn each function of the rows into one of the landmarks, and measure what these miss."""
-    features = NystromMap(self.landmarks_, training.function)
+    features = make_map(training.X, self.landmarks_, training.function)
     weights = _weigh_landmarks(training, functions)
-    self.landmark_coef_ = weights @ features.root.T
+    self.landmark_coef_ = features.expand(weights)
     sample = ErrorSample(training.X, features, np.random.default_rng(0))
     parts = [
         sample.measure(task.rows, function.coefficients, w)
@@ -145,15 +147,17 @@ def _make_generator(random_state: Any) -> np.random.Generator:
 # -- predicting -----------------------------------------------------------------------------------
 
 
-def evaluate(self: KernelEstimator, X: Any) -> Array:
-    """The output of each machine for each checked row: (n_rows, n_machines)."""
+def evaluate(self: KernelEstimator, X: Any) -> Any:
+    """The output of each machine for each checked row: (n_rows, n_machines), where the rows are."""
     function = self._machines_.function
     return _evaluate_at(self.landmarks_, function, self.landmark_coef_, self.intercept_, X)
 
 
 def _evaluate_at(
     landmarks: Any, function: Any, coefficients: Array, intercepts: Array, X: Any
-) -> Array:
+) -> Any:
+    if isinstance(X, DeviceRows):
+        return X.evaluate(landmarks, function, coefficients, intercepts, None)
     kernel = landmark_kernel(landmarks, function)
     return KernelMachine(kernel, coefficients, intercepts).decision_values(X)
 
@@ -250,7 +254,7 @@ def _try_number(
     landmarks = choose_landmarks(
         part.X, part.weights, part.function, n, estimator.landmarks, random
     )
-    features = NystromMap(landmarks, part.function)
+    features = make_map(part.X, landmarks, part.function)
     part = see_through(part, features, estimator.cache_size)
     tol = estimator.tol * part.formulation.unit
     limits = estimator._limits(estimator.callback, len(part.tasks))
@@ -265,10 +269,10 @@ def _try_number(
         else part.formulation.recover(problem, solution, tol)
         for task, (problem, solution) in zip(part.tasks, solved, strict=True)
     ]
-    coefficients = _weigh_landmarks(part, functions) @ features.root.T
+    coefficients = features.expand(_weigh_landmarks(part, functions))
     intercepts = np.array([function.intercept for function in functions])
     values = _evaluate_at(landmarks, part.function, coefficients, intercepts, rest.X)
-    return _sum_losses(rest, values)
+    return _sum_losses(rest, to_host(values))
 
 
 def _sum_losses(rest: TrainingSet, values: Array) -> Array:

@@ -159,6 +159,7 @@ class NystromSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     True
     """
 
+    _runs_on_devices = True
     _formulation = CostMargin
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

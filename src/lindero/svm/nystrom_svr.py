@@ -122,6 +122,7 @@ class NystromSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     True
     """
 
+    _runs_on_devices = True
     _formulation = Tube
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
