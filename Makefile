@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures results test test-gpu test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-store bench-data bench-play bench-gpu system-packages fuzz bounds clean clean-compiled
+.PHONY: help demo pictures results test test-gpu test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-store bench-data bench-play bench-gpu system-packages fuzz bounds endure clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
@@ -16,17 +16,19 @@ help:
 	@echo "make test-lowest  the same with the lowest versions that pyproject.toml promises"
 	@echo "make fuzz   play cases that nobody would make on purpose, for an hour or ARGS=\"--minutes 5\""
 	@echo "make bounds the same, some cases of every kind, with every index of compiled loops checked"
+	@echo "make endure what the tests play a share of: damaged files, killed writers, random sequences"
 	@echo "make dist   build wheel and sdist, check them, try the wheel"
 	@echo "make bench  measure SVC against scikit-learn, LIBSVM and scikit-learn-intelex"
 	@echo "            (bench-family, -ranking, -structured, -search, -incremental, -adaptive, -streams, -bayes,"
 	@echo "             -tm, -clustering, -linear, -serve, -store, -data, -play, -gpu: the others)"
 	@echo "make bench-against BASE=main  is anything slower than in another revision?"
 
-# One stamp per set of extras: a change of pyproject.toml installs again.
+# One stamp per set of extras: a change of pyproject.toml installs again. To compile all modules of all
+# packages takes as long as the rest; Python compiles those that are imported.
 $(VENV)/made-%: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("lindero needs Python 3.11 or later, found " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --use-pep517 -e ".[$(subst +,$(comma),$*)]"
+	$(PIP) install --no-compile --use-pep517 -e ".[$(subst +,$(comma),$*)]"
 	@touch $@
 
 comma := ,
@@ -47,6 +49,11 @@ system-packages:
 	@missing=""; for package in $(APT); do dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	test -z "$$missing" || { command -v apt-get >/dev/null && test "$$(id -u)" = 0 && \
 	  { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; }; } >/dev/null 2>&1 || true
+
+# Threads of OpenMP and OpenBLAS that have nothing to do wait for work in a loop, and two processes of
+# tests on two cores have four of each: here they sleep.
+test test-lowest: export OMP_WAIT_POLICY := PASSIVE
+test test-lowest: export OPENBLAS_THREAD_TIMEOUT := 4
 
 test: $(VENV)/made-plot+test system-packages
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
@@ -74,6 +81,15 @@ fuzz: $(VENV)/made-plot+test
 BOUNDS := $(CURDIR)/$(VENV)/bounds
 bounds: $(VENV)/made-plot+test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(BOUNDS) $(BIN)/python -m tests.fuzz $(or $(ARGS),--cases 60 --processes 1 --longest 600)
+
+# Minutes of what takes seconds in the tests. A model file is refused or answers like any other, a table
+# is loaded or refused, what was acknowledged is never lost, and every step leads to the optimum.
+endure: $(VENV)/made-plot+test
+	$(BIN)/python -m tests.fuzz --kinds files --cases 20000
+	$(BIN)/python -m tests.data.mutated_files 20000
+	$(BIN)/python -m tests.persist.killed_saves 500
+	$(BIN)/python -m tests.serve.crashes --kills 500
+	$(BIN)/python -m tests.svm.incremental.machines --sequences 500
 
 lint: $(VENV)/made-plot+test lint-types lint-imports
 	$(BIN)/ruff check .

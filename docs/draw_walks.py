@@ -28,7 +28,7 @@ WALKS = (
 #: Folders from the top of the house to its ground, as the import contract has them.
 FOLDERS = (
     "cli", "report", "evaluation", "persist", "data", "svm", "bayes", "lindero",
-    "solvers", "models", "problems", "graphs", "kernels", "runtime",
+    "devices", "solvers", "models", "problems", "graphs", "kernels", "runtime",
 )  # fmt: skip
 ROW, GAP = 0.36, 0.3
 

@@ -279,7 +279,7 @@ def test_an_interruption_shows_what_is_known(here):
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "lindero", "compare", "days.csv", "-m", "naive-bayes", "-m",
-         "svc-gaussian", "-m", "structural-tm", "--folds", "60", "--report", "r.html"],
+         "svc-gaussian", "-m", "tan", "--folds", "60", "--report", "r.html"],
         cwd=here.folder, stdout=subprocess.PIPE, stderr=theirs, text=True,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
     )  # fmt: skip

@@ -1,8 +1,6 @@
 """Guests run beside our machines, are judged like them, and win where they are better."""
 
 import shlex
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from sklearn.svm import LinearSVC
 
 from lindero.evaluation import GUESTS, compare, find_machine, fit_machine, make_machine
 from lindero.persist import load
+from tests.cli.running import Here
 from tests.evaluation.tables import clouds, mixed_table
 
 NAMES = {
@@ -142,35 +141,28 @@ def test_a_guest_is_found_by_name_and_task():
 
 
 @pytest.mark.parametrize("command", ["train", "cv", "tune"])
-def test_commands_take_guests_like_other_machines(command, tmp_path):
+def test_commands_take_guests_like_other_machines(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     lines = "".join(f"{k % 7},{'x' if k % 7 < 3 else 'y'}\n" for k in range(60))
     (tmp_path / "t.csv").write_text("a,class\n" + lines, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "lindero", command, "t.csv", "-m", "random-forest"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = Here(tmp_path).run(command, "t.csv", "-m", "random-forest")
+    assert done.exit_code == 0, done.stderr
     assert "random-forest" in done.stdout
 
 
-def test_the_next_command_of_a_guest_works_as_printed(tmp_path):
-    import json
-
+def test_the_next_command_of_a_guest_works_as_printed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    here = Here(tmp_path)
     X, y = steps(700)
     lines = [",".join([*(f"{v:.3f}" for v in row), str(c)]) for row, c in zip(X, y, strict=True)]
     text = "\n".join(["a,b,c,d,e,f,class", *lines])
     (tmp_path / "steps.csv").write_text(text + "\n", encoding="utf-8")
-    program = [sys.executable, "-m", "lindero", "compare", "steps.csv", "--json", "--folds", "3"]
-    done = subprocess.run(
-        [*program, "-m", "naive-bayes", "-m", "random-forest"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True,
-    )  # fmt: skip
-    result = json.loads(done.stdout)
+    machines = ["-m", "naive-bayes", "-m", "random-forest"]
+    result = here.json("compare", "steps.csv", "--folds", "3", *machines)
     assert result["recommended"] == "random-forest"
     words = shlex.split(result["next"])
     assert words[:5] == ["lindero", "train", "steps.csv", "-m", "random-forest"]
-    lindero = [sys.executable, "-m", "lindero"]
-    subprocess.run([*lindero, *words[1:]], cwd=tmp_path, check=True, timeout=120)
+    assert here.run(*words[1:]).exit_code == 0
     assert load(tmp_path / "model.lin").classes_.tolist() == [0, 1]
     assert shlex.split(result["next_own"])[:5] == [
         "lindero", "train", "steps.csv", "-m", "naive-bayes",

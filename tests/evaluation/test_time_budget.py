@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from lindero.evaluation import compare, race
+from lindero.cli import compare as compare_command
+from lindero.evaluation import compare, comparison, race
 from lindero.evaluation.learning import ComparisonPlan, _choose_point
 from lindero.evaluation.registry import find_machine
 from lindero.evaluation.rows import EvaluationRows
+from lindero.runtime import workers
+from tests.cli.running import Here
 from tests.evaluation.tables import clouds
 
 QUICK = ["baseline", "naive-bayes", "logistic-regression"]
@@ -40,11 +43,40 @@ class Sleeper(ClassifierMixin, BaseEstimator):
         return np.tile([0.6, 0.4], (len(X), 1))
 
 
-def test_a_machine_that_never_ends_holds_up_no_one():
+class Clock:
+    """Stands for the module `time`. It jumps ahead while only machines that sleep are waited for,
+    by as much at every report."""
+
+    def __init__(self, *asleep, jump):
+        self.asleep, self.jump, self.ahead = asleep, jump, 0.0
+
+    def perf_counter(self):
+        return time.perf_counter() + self.ahead
+
+    def hurry(self, state):
+        """What a comparison reports to."""
+        if state.active and all(fit.startswith(self.asleep) for fit in state.active):
+            self.ahead += self.jump
+
+
+@pytest.fixture
+def clock_of(monkeypatch):
+    """A function from the names of machines that sleep to the clock of comparisons and pools."""
+
+    def make(*asleep, jump):
+        clock = Clock(*asleep, jump=jump)
+        for module in (comparison, race, workers):
+            monkeypatch.setattr(module, "time", clock)
+        return clock
+
+    return make
+
+
+def test_a_machine_that_never_ends_holds_up_no_one(clock_of):
     X, y = clouds(120)
-    begun = time.perf_counter()
-    result = compare(X, y, machines=[*QUICK, ("sleeper", Sleeper())], folds=3, time_budget=30)
-    assert time.perf_counter() - begun < 60
+    clock, machines = clock_of("sleeper", jump=10.0), [*QUICK, ("sleeper", Sleeper())]
+    result = compare(X, y, machines=machines, folds=3, time_budget=60, progress=clock.hurry)
+    assert clock.ahead > 0.0
     assert result["sleeper"].failure.startswith("dropped at fold 1: not done")
     assert any(result[name].failure is None and result[name].done.any() for name in QUICK)
     assert result.recommended.name in QUICK
@@ -72,22 +104,28 @@ def test_first_answers_come_before_any_fold():
     assert seen[-1].comparison.complete
 
 
-def test_where_no_fold_is_done_first_answers_are_the_result():
+def test_where_no_fold_is_done_first_answers_are_the_result(clock_of):
     X, y = clouds(1400)
+    clock = clock_of("one (fold", "two (fold", jump=20.0)
     machines = [("one", Sleeper(500)), ("two", Sleeper(500))]
-    result = compare(X, y, machines=machines, folds=2, time_budget=25, n_jobs=2)
+    result = compare(
+        X, y, machines=machines, folds=2, time_budget=60, n_jobs=2, progress=clock.hurry
+    )
     assert not result.complete
     assert any("first answers, from 500 rows" in note for note in result.notes)
     assert result["one"].mean("error") == pytest.approx(0.5, abs=0.05)
 
 
-def test_time_that_is_over_ends_folds_and_says_so():
+def test_time_that_is_over_ends_folds_and_says_so(clock_of):
     X, y = clouds(60)
-    machines = ["naive-bayes", ("slow", Sleeper(most=40, seconds=4.0))]
-    result = compare(X, y, machines=machines, folds=10, time_budget=20, n_jobs=1)
+    clock = clock_of("slow (fold", jump=8.0)
+    machines = ["naive-bayes", ("slow", Sleeper(most=40, seconds=1.0))]
+    result = compare(
+        X, y, machines=machines, folds=10, time_budget=60, n_jobs=1, progress=clock.hurry
+    )
     assert not result.complete
-    assert result.seconds < 35
-    assert any("The time budget of 20 s was over" in note for note in result.notes)
+    assert result.seconds < 120
+    assert any("The time budget of 60 s was over" in note for note in result.notes)
     assert "cut short" in result.recommendation()
 
 
@@ -176,25 +214,32 @@ def test_grids_are_halved_and_the_best_point_is_found():
     assert [n for _, n in tried] == [500] * 8 + [1000] * 4 + [2000] * 2
 
 
-def write_table(folder, n_rows=3000):
+#: `lindero` that tells its progress every moment, not every ten seconds.
+TALKATIVE = """
+from lindero.cli import compare
+from lindero.cli.main import main
+
+compare._AT_FIRST = compare._EVERY = 0.2
+main()
+"""
+
+
+def write_table(folder, n_rows):
     X, y = clouds(n_rows, distance=1.0)
     lines = [",".join([*(f"{v:.4f}" for v in row), f"c{c}"]) for row, c in zip(X, y, strict=True)]
     (folder / "table.csv").write_text("\n".join(["a,b,d,class", *lines]) + "\n", encoding="utf-8")
 
 
-def start_comparison(folder, *options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "lindero", "compare", "table.csv", "--folds", "10", *options],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
-
-
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_sigterm_shows_what_is_done_so_far(tmp_path):
-    write_table(tmp_path, 12000)
-    run = start_comparison(tmp_path, "--repeats", "20", "--json", "--jobs", "2", "-m", "svc-linear",
-                           "-m", "naive-bayes", "-m", "logistic-regression")  # fmt: skip
+    write_table(tmp_path, 3000)
+    machines = ["-m", "svc-linear", "-m", "naive-bayes", "-m", "logistic-regression"]
+    options = ["--folds", "10", "--repeats", "20", "--json", "--jobs", "2", *machines]
+    run = subprocess.Popen(
+        [sys.executable, "-c", TALKATIVE, "compare", "table.csv", *options],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
     try:
         for line in run.stderr:
             if "best so far" in line:
@@ -209,12 +254,13 @@ def test_sigterm_shows_what_is_done_so_far(tmp_path):
     assert result["best"] is not None
 
 
-def test_progress_is_told_where_there_is_no_terminal(tmp_path):
-    write_table(tmp_path)
-    machines = ["-m", "naive-bayes", "-m", "logistic-regression"]
-    run = start_comparison(tmp_path, *machines, "--repeats", "3", "--jobs", "1")
-    _, said = run.communicate(timeout=300)
-    assert run.returncode == 0
-    assert " s: " in said.splitlines()[0]
-    quiet = start_comparison(tmp_path, *machines, "--repeats", "3", "--jobs", "1", "--quiet")
-    assert quiet.communicate(timeout=300)[1] == ""
+def test_progress_is_told_where_there_is_no_terminal(tmp_path, monkeypatch):
+    write_table(tmp_path, 600)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(compare_command, "_AT_FIRST", 0.05)
+    monkeypatch.setattr(compare_command, "_EVERY", 0.05)
+    here, machines = Here(tmp_path), ["-m", "naive-bayes", "-m", "logistic-regression"]
+    told = here.run("compare", "table.csv", *machines, "--jobs", "1")
+    assert told.exit_code == 0
+    assert " s: " in told.stderr.splitlines()[0]
+    assert here.run("compare", "table.csv", *machines, "--jobs", "1", "--quiet").stderr == ""

@@ -15,7 +15,7 @@ from lindero.svm import SVC
 from tests.persist.model_bank import Y2, X
 
 REPOSITORY = Path(__file__).parents[2]
-N_KILLED = 200
+N_KILLED = 60
 
 
 def test_processes_killed_while_they_save_leave_the_old_file_or_the_new_one():

@@ -61,9 +61,9 @@ def test_the_page_has_dates_and_change_points(stream, tmp_path):
 
 
 def test_a_page_of_numbers(stream, tmp_path):
-    X = stream[0]
-    numbers = 2.0 * X[:, 0] + np.where(np.arange(600) < 300, 0.0, 8.0)
-    dates = np.datetime64("2024-01-01") + np.arange(600)
+    X = stream[0][:160]
+    numbers = 2.0 * X[:, 0] + np.where(np.arange(160) < 80, 0.0, 8.0)
+    dates = np.datetime64("2024-01-01") + np.arange(160)
     result = prequential(AdaptiveSVR(coupling=1e6), X, numbers, warm_up=20, times=dates)
     page = page_of(result, tmp_path)
     assert "Mean absolute error in the last" in page
@@ -121,8 +121,8 @@ def test_speed_and_weights_of_a_machine_that_records_them(stream, tmp_path):
 def test_weights_of_a_moving_boundary_are_drawn(stream, tmp_path):
     X, y = stream
     model = AdaptiveSVC(coupling=1000.0)
-    result = prequential(model, X[200:400], y[200:400], times=np.arange(200))
-    page = page_of(result, tmp_path, times=np.arange(200.0))
+    result = prequential(model, X[260:340], y[260:340], times=np.arange(80))
+    page = page_of(result, tmp_path, times=np.arange(80.0))
     assert "Weights over time" in page
     assert ">x0</text>" in page
     assert "Weights over time" not in page_of(prequential(NaiveBayes(), X, y), tmp_path)

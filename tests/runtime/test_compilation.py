@@ -1,5 +1,6 @@
 """Compiled code on disk: kept where it can be, and never a reason to fail."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -23,48 +24,62 @@ TWICE = """
 
 
 @pytest.fixture
-def program(tmp_path):
-    """A program with a compiled function, run in a process of its own; what its cache did."""
+def source(tmp_path, monkeypatch):
+    """A file with a compiled function, and a place for what is compiled."""
     (tmp_path / "loops.py").write_text(textwrap.dedent(TWICE))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return tmp_path
+
+
+@pytest.fixture
+def is_found(source, monkeypatch):
+    """A function that imports the file anew, calls what is in it, and says whether that was found
+    compiled."""
+
+    def call():
+        monkeypatch.delitem(sys.modules, "loops", raising=False)
+        twice = importlib.import_module("loops").twice
+        assert twice(21) == 42
+        return dict(twice.stats.cache_hits) != {}
+
+    call.files = lambda ending: list((source / "cache").rglob(f"*.{ending}"))
+    yield call
+    sys.modules.pop("loops", None)
+
+
+def test_what_one_process_compiles_another_one_finds(source):
     call = "import loops; print(loops.twice(21), dict(loops.twice.stats.cache_hits) != {})"
-
-    def run(**environment):
-        paths = os.pathsep.join([str(tmp_path), *sys.path])
-        known = os.environ | {"PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    paths = os.pathsep.join([str(source), *sys.path])
+    environment = {"PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(source / "cache")}
+    for found in (False, True):
         done = subprocess.run(
-            [sys.executable, "-c", call], env=known | environment, capture_output=True, text=True
-        )
+            [sys.executable, "-c", call], env=os.environ | environment,
+            capture_output=True, text=True,
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        answer, found = done.stdout.split()
-        assert answer == "42"
-        return found == "True"
-
-    run.files = lambda ending: list((tmp_path / "cache").rglob(f"*.{ending}"))
-    return run
-
-
-def test_what_is_compiled_is_found_again(program):
-    assert not program()
-    assert program()
+        assert done.stdout.split() == ["42", str(found)]
 
 
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize("damage", ["cut", "empty", "rubbish"])
-def test_a_broken_file_is_written_again(program, ending, damage):
-    program()
-    [file] = program.files(ending)
+def test_a_broken_file_is_written_again(is_found, ending, damage):
+    assert not is_found()
+    [file] = is_found.files(ending)
     data = file.read_bytes()
     file.write_bytes({"cut": data[: len(data) // 2], "empty": b"", "rubbish": b"rubbish"}[damage])
-    assert not program()
-    assert program()
+    assert not is_found()
+    assert is_found()
 
 
-def test_another_version_of_the_package_compiles_anew(program, monkeypatch):
-    program()
-    [file] = program.files("nbi")
+def test_another_version_of_the_package_compiles_anew(is_found):
+    assert not is_found()
+    assert is_found()
+    [file] = is_found.files("nbi")
     stamp = lindero.__version__.encode()
     file.write_bytes(file.read_bytes().replace(stamp, b"9" * len(stamp)))
-    assert not program()
+    assert not is_found()
 
 
 def nowhere(cls, *_):

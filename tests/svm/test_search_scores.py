@@ -237,8 +237,10 @@ def test_with_metadata_routing_scorers_are_given_weights_if_they_ask_for_them():
 @pytest.mark.parametrize(
     "params", [{"kernel": "rbf"}, {"kernel": "rbf", "epsilon": 0.5}, {"kernel": "poly"}], ids=steady
 )
-@pytest.mark.parametrize("scoring", [None, "neg_mean_squared_error"])
-@pytest.mark.parametrize("n_samples", [150, 900])
+@pytest.mark.parametrize(
+    ("scoring", "n_samples"),
+    [(None, 150), ("neg_mean_squared_error", 150), ("neg_mean_squared_error", 900)],
+)
 def test_regression_scores_are_those_of_a_grid_search(params, scoring, n_samples):
     X, y = sine(n_samples)
     compare(

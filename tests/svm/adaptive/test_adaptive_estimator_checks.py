@@ -25,6 +25,7 @@ LOOSE = [
         {"coupling": 1e3, "kernel": "rbf"},
         {"coupling": 1e3, "time_weighted": True},
     )
+    if params or machine is AdaptiveSVC  # trials of couplings are the same for both, and take long
 ]
 
 

@@ -34,7 +34,7 @@ def random_stream(seed):
 # -- regret ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(25))
 def test_the_mixture_is_within_its_bound_of_the_best_expert(seed):
     X, y = random_stream(seed)
     model = AdaptiveSVC(kernel="auto" if seed % 5 == 0 else "linear")

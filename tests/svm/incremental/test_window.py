@@ -138,7 +138,7 @@ def test_batches_of_any_size_are_the_same_to_the_last_bit(machine):
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("start", [15, 120, 360, 425])
+@pytest.mark.parametrize("start", [15, 360])
 def test_copies_go_on_to_the_last_bit(machine, kernel, start, tmp_path):
     X, y = stream(machine, 500)
     model = machine(**AUTO, kernel=kernel).fit(X[:start], y[:start])
