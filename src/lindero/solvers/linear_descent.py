@@ -516,9 +516,14 @@ def best_bias(problem: DualQP, f: Array) -> float:
     no bound; there the rows count by what a unit of error costs."""
     weights = np.where(np.isinf(problem.u), 1.0, problem.u)
     bends = -problem.scores(f)
+    falls, slack = float(weights[problem.s > 0].sum()), 1e-12 * float(weights.sum())
+    ends = float(bends.min()), float(bends.max())
+    is_first = bends == ends[0]
+    if (is_first | (bends == ends[1])).all():  # where fits begin, without sorting
+        slope = float(weights[is_first].sum()) - falls
+        return 0.5 * (ends[int(slope < -slack)] + ends[int(slope <= slack)])
     order = np.argsort(bends, kind="stable")
-    slopes = np.cumsum(weights[order]) - float(weights[problem.s > 0].sum())
-    slack = 1e-12 * float(weights.sum())
+    slopes = np.cumsum(weights[order]) - falls
     first = min(int(np.searchsorted(slopes, -slack)), len(order) - 1)
     last = min(int(np.searchsorted(slopes, slack, side="right")), len(order) - 1)
     return 0.5 * float(bends[order[first]] + bends[order[last]])
