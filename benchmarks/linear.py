@@ -7,7 +7,7 @@ Times are processor time of whole fits, the least of three by turns (one where a
 Objectives are the primal ones, with the intercept that is best for the weights and has no penalty,
 by one function in float64 for both. In the sparse tables each library runs at the loosest tolerance
 of 0.1, 0.01, 0.001 and 0.0001 with which it gets there: LIBLINEAR within 1e-4 of its own objective
-at the finest one, lindero to an objective not above that of LIBLINEAR by 1e-4.
+at the finest one, lindero (if need be with 3e-5 or 1e-5) to one not above that of LIBLINEAR by 1e-4.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from data_sets import FOLDER, svmlight, synthetic
 from lindero.svm import SVC, LinearSVC, LinearSVCCV
 
 TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4)
+FINER = (3e-5, 1e-5)
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 CLOSE = 1e-4
 TOLERANCES_OF_CLASSES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
@@ -141,10 +142,14 @@ def sparse(names: list[str], loss: str = "hinge") -> None:
                 ]
             finest = runs[TOLERANCES[-1]][1][1]
             theirs = next(run[1] for run in runs.values() if run[1][1] <= (1 + CLOSE) * finest)
-            ours = next(
-                (run[0] for run in runs.values() if run[0][1] <= (1 + CLOSE) * theirs[1]),
-                runs[TOLERANCES[-1]][0],
-            )
+            tried = [run[0] for run in runs.values()]
+            for tol in FINER:
+                if min(run[1] for run in tried) > (1 + CLOSE) * theirs[1]:
+                    [(seconds, model)] = best_by_turns(
+                        lambda C=C, tol=tol, X=X, y=y: LinearSVC(loss=loss, C=C, tol=tol).fit(X, y)
+                    )
+                    tried.append((seconds, primal(X, y, np.ravel(model.coef_), C, loss), tol))
+            ours = next((run for run in tried if run[1] <= (1 + CLOSE) * theirs[1]), tried[-1])
             same = runs[1e-3]
             ratios.append(theirs[0] / ours[0])
             rows.append([
