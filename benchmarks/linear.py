@@ -7,7 +7,7 @@ Times are processor time of whole fits, the least of three by turns (one where a
 Objectives are the primal ones, with the intercept that is best for the weights and has no penalty,
 by one function in float64 for both. In the sparse tables each library runs at the loosest tolerance
 of 0.1, 0.01, 0.001 and 0.0001 with which it gets there: LIBLINEAR within 1e-4 of its own objective
-at the finest one, lindero (if need be with 3e-5 or 1e-5) to one not above that of LIBLINEAR by 1e-4.
+at the finest one, lindero (with 3e-5 or 1e-5, if need be) to an objective not above that by 1e-4.
 """
 
 from __future__ import annotations
