@@ -108,6 +108,7 @@ bench-family bench-ranking bench-structured bench-search bench-incremental bench
 # On a card; GPU_PYTHON as for test-gpu.
 bench-gpu: $(if $(filter $(BIN)/python,$(GPU_PYTHON)),$(VENV)/made-gpu)
 	$(GPU_PYTHON) benchmarks/gpu.py $(ARGS)
+	$(if $(ARGS),,$(GPU_PYTHON) benchmarks/gpu_linear.py)
 
 clean-compiled:
 	find src -name '*.nb[ic]' -delete

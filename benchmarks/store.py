@@ -175,7 +175,7 @@ def main():
     parser.add_argument("--store", help="an address, for forgetting in PostgreSQL")
     parser.add_argument("--window", type=int, default=5000)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as folder:
+    with tempfile.TemporaryDirectory(prefix="stores-", dir=".") as folder:
         if given.only in (None, "forget"):
             forget_some(given.store or os.path.join(folder, "forget.db"), given.rows)
         if given.only in (None, "open"):

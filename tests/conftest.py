@@ -25,7 +25,7 @@ _REPOSITORY = Path(__file__).resolve().parents[1]
 @pytest.fixture(autouse=True)
 def seeded_peers():
     """Peers that draw from NumPy's global generator draw the same in every run, in any order."""
-    np.random.seed(0)  # noqa: NPY002 - the very generator they draw from
+    np.random.seed(987)  # noqa: NPY002 - the very generator they draw from
 
 
 @pytest.fixture

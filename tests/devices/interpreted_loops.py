@@ -2,7 +2,7 @@
 
 import torch
 
-from lindero.devices import newton, newton_loops
+from lindero.devices import loops, newton
 from lindero.devices.block_descent import Blocks, descend_on_cpu, launch_descent
 from lindero.devices.sample_problem import SampleProblem
 from tests.naive.block_descent import descend
@@ -81,13 +81,13 @@ def compare_newton(priced):
     residual, new, new_f = (torch.empty_like(u) for _ in range(3))
     free, move = torch.empty(n, dtype=torch.bool), torch.empty(n)
     sums = torch.empty(2, 2).double()
-    newton_loops.classify[(2,)](
+    loops.classify[(2,)](
         u, f, q, lower, upper, price, b, residual, free, move, sums, n, 0, 0.7,
         PRICED=priced, BLOCK=block,
     )  # fmt: skip
     total, squares = sums.sum(0)
     sums, most = torch.empty(2, 4).double(), torch.empty(2, 3).double()
-    newton_loops.step[(2,)](
+    loops.step[(2,)](
         u, f, q, lower, upper, price, v, d, b, db, new, new_f, sums, most, n, 0.5, 0.3,
         PRICED=priced, BLOCK=block,
     )  # fmt: skip

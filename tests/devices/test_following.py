@@ -13,7 +13,17 @@ import lindero
 from lindero import persist
 from lindero.devices.settings import REHEARSAL
 from lindero.errors import DeviceError, DeviceMemoryError, DeviceRefusal
-from lindero.svm import SVC, SVCCV, SVR, SVRCV, LinearSVC, NystromSVC, OneClassSVM
+from lindero.svm import (
+    SVC,
+    SVCCV,
+    SVR,
+    SVRCV,
+    LinearSVC,
+    LinearSVCCV,
+    NystromSVC,
+    OneClassSVM,
+    TransductiveSVC,
+)
 from tests.devices.machines import (
     ATTRIBUTES,
     BINARY,
@@ -376,28 +386,60 @@ REFUSED = {
     "callable": (SVC(kernel=lambda a, b: a @ b.T), "function in Python"),
     "hard margin": (SVC(C=float("inf"), kernel="poly", gamma=1.0), "C=inf"),
     "without intercept": (SVC(fit_intercept=False), "fit_intercept"),
-    "interior point": (SVC(kernel="linear", solver="interior_point"), "solver='interior_point'"),
-    "LinearSVC": (LinearSVC(), "LinearSVC"),
-    "NystromSVC": (NystromSVC(n_components=20), "NystromSVC"),
+    "coordinate descent": (
+        SVC(kernel="linear", solver="coordinate_descent"),
+        "solver='coordinate_descent'",
+    ),
+    "few weights": (LinearSVC(penalty="l1"), "penalty='l1'"),
+    "one problem for all classes": (LinearSVC(multi_class="crammer_singer"), "crammer_singer"),
+    "landmarks, callable": (
+        NystromSVC(kernel=lambda a, b: a @ b.T, n_components=20),
+        "function in Python",
+    ),
+    "TransductiveSVC": (TransductiveSVC(), "TransductiveSVC"),
 }
+
+
+def many_classes(machine):
+    """A third class, where a machine is another one with two."""
+    return (X[:, 1] > 0).astype(int) if getattr(machine, "multi_class", "") != "" else 0
 
 
 @pytest.mark.parametrize(("machine", "why"), REFUSED.values(), ids=REFUSED)
 def test_rows_on_a_device_are_refused_where_only_the_cpu_knows_how(machine, why, rehearsal):
-    labels = (X[:, 0] > 0).astype(int)
+    labels = (X[:, 0] > 0).astype(int) + many_classes(machine)
     with pytest.raises(DeviceRefusal, match=f"(?s){why}.*CPU.*X.cpu"):
         clone(machine).fit(torch.from_numpy(X), labels)
 
 
 @pytest.mark.parametrize(("machine", "why"), REFUSED.values(), ids=REFUSED)
 def test_the_cpu_computes_numpy_arrays_that_the_device_cannot(machine, why, rehearsal):
-    labels = (X[:, 0] > 0).astype(int)
+    labels = (X[:, 0] > 0).astype(int) + many_classes(machine)
     with pytest.warns(UserWarning, match=f"CPU computes this, not cpu.*{why}") as caught:
         model = clone(machine).fit(X, labels)
     assert sum("CPU computes" in str(warning.message) for warning in caught) == 1
     with lindero.config_context(device=None):
         known = clone(machine).fit(X, labels)
         assert (model.predict(X) == known.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [SVC(), LinearSVC(), LinearSVC(loss="hinge"), NystromSVC(n_components=20), LinearSVCCV(cv=2)],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_rows_stay_where_they_are(machine, rehearsal, monkeypatch):
+    from lindero.devices.rows import DeviceRows
+
+    def fail(*args):
+        raise AssertionError("Rows were taken to the CPU's memory.")
+
+    monkeypatch.setattr(DeviceRows, "to_host", fail)
+    monkeypatch.setattr(DeviceRows, "__array__", fail, raising=False)
+    rows = torch.from_numpy(X)
+    model = clone(machine).fit(rows, BINARY)
+    assert isinstance(model.predict(rows), torch.Tensor)
+    assert isinstance(model.decision_function(rows), torch.Tensor)
 
 
 def test_leaving_rows_out_is_for_the_cpu(rehearsal):

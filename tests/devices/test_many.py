@@ -16,6 +16,7 @@ from lindero.problems.margin import Margin, NuMargin  # noqa: E402
 from lindero.problems.tube import Tube  # noqa: E402
 from lindero.solvers.choose import GeneralSolver  # noqa: E402
 from lindero.solvers.solution import Limits, Status  # noqa: E402
+from lindero.solvers.wrappers import ScaledSolver  # noqa: E402
 
 TOL = 1e-3
 
@@ -220,3 +221,37 @@ def test_moves_are_added_where_samples_are():
         np.add.at(z, moved[p, : counts[p]].numpy(), moves[p, : counts[p]].numpy())
         np.testing.assert_allclose(f[p, : len(z)], part.sums(z), atol=1e-6)
         assert not f[p, len(z) :].any()
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_machines_with_nu_are_solved_together(together, monkeypatch):
+    """As `ScaledSolver` has them, by a base that can do that, or by one that cannot."""
+    X, y = clouds(n_classes=3)
+    function, formulation = KernelFunction("rbf", gamma=0.3), NuMargin(0.3)
+    calls = []
+    solve_all = DeviceSolver.solve_all
+
+    def count(self, problems, *args):
+        calls.append(len(problems))
+        return solve_all(self, problems, *args)
+
+    monkeypatch.setattr(DeviceSolver, "solve_all", count)
+    base = DeviceSolver if together else GeneralSolver
+    over = on_device(X, function) if together else kernel_operator(X, function)
+    problems, references = [], []
+    for i, j in combinations(np.unique(y), 2):
+        rows = np.flatnonzero((y == i) | (y == j))
+        signs = np.where(y[rows] == j, 1.0, -1.0)
+        order = np.argsort(-signs, kind="stable")  # positives first
+        rows, signs = rows[order], signs[order]
+        for kernel, kept in ((over, problems), (kernel_operator(X, function), references)):
+            kept.append(formulation.state(kernel.subset(rows), signs, np.ones(len(rows))))
+    solver = ScaledSolver(TOL, base=base)
+    solutions = solver.solve_all(problems, [None] * len(problems), Limits())
+    assert calls == ([len(problems)] if together else [])
+    for found, reference in zip(solutions, references, strict=True):
+        best = reference.judge(GeneralSolver(tol=1e-7).solve(reference).a)
+        judgement = reference.judge(found.a)
+        assert found.status is Status.OPTIMAL
+        assert judgement.kkt_gap <= TOL
+        assert judgement.dual == pytest.approx(best.dual, rel=1e-3)

@@ -17,7 +17,16 @@ from sklearn.base import clone
 import lindero
 from lindero import persist
 from lindero.errors import DeviceMemoryError, DeviceRefusal
-from lindero.svm import SVC, SVCCV, SVR
+from lindero.svm import (
+    SVC,
+    SVCCV,
+    SVR,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    NystromSVC,
+    NystromSVR,
+)
 from tests.devices.machines import (
     ATTRIBUTES,
     BINARY,
@@ -210,6 +219,81 @@ def test_two_processes_share_a_card():
     model = SVC(C=5.0).fit(torch.from_numpy(rows).cuda(), torch.from_numpy(labels).cuda())
     own = hashlib.sha256(model.to_cpu().dual_coef_.tobytes()).hexdigest()
     assert said == [own, own]
+
+
+def far_rows(n=30_000, d=20, seed=1):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, d)) + random.uniform(-20, 20, d)
+    heights = X @ np.linspace(-1, 1, d) + random.standard_normal(n)
+    return X.astype(np.float32), heights, (heights > np.median(heights)).astype(np.int64)
+
+
+LINEAR = {
+    "squared": LinearSVC(),
+    "hinge": LinearSVC(loss="hinge"),
+    "through the origin": LinearSVC(fit_intercept=False),
+    "SVC": SVC(kernel="linear"),
+    "regression": LinearSVR(epsilon=0.1),
+    "regression, squared": LinearSVR(loss="squared_epsilon_insensitive"),
+    "search": LinearSVCCV(Cs=[0.1, 1.0], cv=3),
+    "landmarks": NystromSVC(n_components=100, C=5.0),
+    "landmarks, found": NystromSVC(),
+    "landmarks, leverage": NystromSVC(n_components=100, landmarks="leverage"),
+    "landmarks, regression": NystromSVR(n_components=100),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_machines_and_landmarks_there(name, library):
+    machine, (table, heights, labels) = LINEAR[name], far_rows()
+    y = heights if "regression" in name else labels
+    known = clone(machine).fit(table, y)
+    rows = library.put(table)
+    model = clone(machine).fit(rows, library.put(y))
+    assert model.certificate_.status.startswith("Optimal")
+    assert model.certificate_.dual == pytest.approx(known.certificate_.dual, rel=2e-3)
+    found, expected = model.predict(rows), known.predict(table)
+    assert isinstance(found, library.kind)
+    off = np.abs(library.get(found) - expected)
+    assert np.mean(off > 0.02 * np.abs(expected).max()) < 0.01
+    if hasattr(model, "certify"):
+        assert model.certify(rows, library.put(y)).kkt_gap <= 1.05 * machine.tol
+    here = persist.from_bytes(persist.to_bytes(model))
+    off = np.abs(here.predict(table) - library.get(found))
+    assert np.mean(off > 1e-4 * np.abs(expected).max()) < 0.001
+    again = clone(machine).fit(rows, library.put(y))
+    assert (library.get(again.predict(rows)) == library.get(found)).all()
+    assert again.certificate_.dual == model.certificate_.dual
+
+
+def test_many_columns_there():
+    X, labels = np.random.default_rng(0).standard_normal((3000, 9000)), np.arange(3000) % 2
+    X[:, 0] += labels
+    rows = torch.from_numpy(X).cuda().float()
+    for machine in (LinearSVC(C=0.001), LinearSVC(C=0.001, loss="hinge")):
+        assert machine.fit(rows, labels).certificate_.status.startswith("Optimal")
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_newtons_method_stays_within_its_plan(share, monkeypatch):
+    from lindero.devices import memory
+    from lindero.devices.kernel import DeviceKernel
+    from lindero.kernels.operator import KernelFunction
+
+    rows = torch.from_numpy(np.random.default_rng(0).standard_normal((120_000, 40))).cuda().float()
+    labels = (rows[:, 0] * rows[:, 1] + rows[:, 2] > 0).long()
+    machine = SVC(C=5.0, gamma=1 / 40)
+    machine.fit(rows[:10_000].clone(), labels[:10_000])
+    kernel = DeviceKernel(rows, KernelFunction("rbf", gamma=1 / 40))
+    free = share * memory.bytes_planned(kernel, memory.plan_newton(kernel, 2.0**40)) / 0.9
+    monkeypatch.setattr(memory, "free_bytes", lambda device: free)
+    del kernel
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    model = machine.fit(rows, labels)
+    assert model.certificate_.status.startswith("Optimal")
+    assert torch.cuda.max_memory_allocated() - before <= free
 
 
 def test_a_regression_there():

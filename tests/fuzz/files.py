@@ -23,7 +23,7 @@ from sklearn.exceptions import NotFittedError
 from lindero.errors import ModelFileError
 from lindero.persist import inspect, load, save
 from lindero.persist.container import unpack
-from lindero.svm.fitting import find_kernel
+from lindero.svm.fitted_machines import find_kernel
 from tests.fuzz.broken import Broken
 from tests.persist.model_bank import Case, answers, cases
 from tests.persist.model_damage import BYTES, MEANINGS, damaged

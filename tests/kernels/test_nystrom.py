@@ -184,7 +184,7 @@ def test_means_are_those_of_plain_k_means():
 
 
 def test_leverage_scores_are_those_of_the_kernel_matrix(monkeypatch):
-    monkeypatch.setattr("lindero.kernels.landmarks._draw_by", lambda scores, n, random: slice(None))
+    monkeypatch.setattr("lindero.kernels.landmarks.draw_by", lambda scores, n, random: slice(None))
     few = KernelFunction("poly", gamma=0.4, degree=2, coef0=1.0)
     scores = leverage_scores(X, ONES, few, 6, np.random.default_rng(0))
     assert scores.sum() == pytest.approx(6)

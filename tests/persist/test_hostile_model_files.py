@@ -16,7 +16,7 @@ from lindero.errors import ModelFileError
 from lindero.persist import container, load, save
 from lindero.persist.container import pack, unpack
 from lindero.svm import SVC, AdaptiveSVC, IncrementalSVC
-from lindero.svm.fitting import export_state
+from lindero.svm.fitted_machines import export_state
 from tests.persist.model_bank import WORDS, Y2, X
 
 REPOSITORY = Path(__file__).parents[2]

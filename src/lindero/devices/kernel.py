@@ -44,6 +44,9 @@ PADDING = 256
 #: The largest ‖z‖² for which two halves of a number are enough, and the largest |z| they can hold.
 _MOST_EXPONENT, _MOST_HALF = 2.0**13, 2.0**14
 
+#: Numbers of rows that are taken in float64 at once.
+_BLOCK_NUMBERS = 2**26
+
 
 class DeviceKernel(KernelOperator):
     """The kernel of `function` over the rows of a tensor, `factor` times. `shift` moves the origin;
@@ -112,6 +115,20 @@ class DeviceKernel(KernelOperator):
     def times(self, z: Array) -> Array:
         return self.sums(z)
 
+    def nothing(self) -> Tensor:
+        """K 0, where nobody has to be waited for."""
+        return torch.zeros(self.n_samples, dtype=torch.float64, device=self.device)
+
+    def weigh_rows(self, c: Array) -> Array:
+        """Σ c_i x_i, for the linear kernel, in float64."""
+        factors = torch.as_tensor(c, dtype=torch.float64, device=self.device)
+        sums = torch.zeros(self.n_features, dtype=torch.float64, device=self.device)
+        for start in range(0, self.n_samples, self._height):
+            part = slice(start, start + self._height)
+            sums += factors[part] @ self.exact_rows(part)
+        found: Array = sums.cpu().numpy()
+        return found
+
     def probe(self, rows: Array) -> Probe:
         return self.probe_of(self.values[torch.as_tensor(rows, device=self.device)])
 
@@ -127,8 +144,9 @@ class DeviceKernel(KernelOperator):
         values: Array = other.rows.block_of(probe.rows, slice(None)).cpu().numpy()
         return values
 
-    def subset(self, rows: Array | Tensor) -> DeviceKernel:
-        return SubsetKernel(self, rows)
+    def subset(self, rows: Array | Tensor, values: Tensor | None = None) -> DeviceKernel:
+        """The kernel over some samples, whose rows are `values` where a copy is at hand."""
+        return SubsetKernel(self, rows, values)
 
     def scaled(self, factor: float) -> DeviceKernel:
         return DeviceKernel(self.values, self.function, self.shift, self.factor * factor)
@@ -146,12 +164,18 @@ class DeviceKernel(KernelOperator):
             )
         return self.factor * self._apply(self.squares.clone(), None, None)
 
+    @property
+    def _height(self) -> int:
+        """Rows that are taken in float64 at once."""
+        return max(256, _BLOCK_NUMBERS // max(1, self.n_features))
+
     @cached_property
     def squares(self) -> Tensor:
         """‖x − shift‖² in float64."""
+        step = self._height
         parts = [
-            self._exact(slice(i, i + 2**20)).square().sum(1)
-            for i in range(0, self.n_samples, 2**20)
+            self.exact_rows(slice(i, i + step)).square().sum(1)
+            for i in range(0, self.n_samples, step)
         ]
         if len(parts) == 1:
             return parts[0]
@@ -163,7 +187,7 @@ class DeviceKernel(KernelOperator):
     def largest_square(self) -> float:
         return float(self.squares.max()) if self.n_samples else 0.0
 
-    def _exact(self, rows: Any) -> Tensor:
+    def exact_rows(self, rows: Any) -> Tensor:
         """Rows relative to the origin, in float64."""
         values = self.values[rows].double()
         return values if self.shift is None else values - self.shift
@@ -173,8 +197,10 @@ class DeviceKernel(KernelOperator):
         """Rows relative to the origin, in float32."""
         if self.shift is None:
             return self.values.float()
-        step = 2**20
-        parts = [self._exact(slice(i, i + step)).float() for i in range(0, self.n_samples, step)]
+        step = self._height
+        parts = [
+            self.exact_rows(slice(i, i + step)).float() for i in range(0, self.n_samples, step)
+        ]
         return torch.cat(parts)
 
     @cached_property
@@ -205,16 +231,16 @@ class DeviceKernel(KernelOperator):
         values = self._apply(products, squares[rows], squares[columns])
         return values if self.factor == 1.0 else values.mul_(self.factor)
 
-    def precise_block(self, rows: Tensor, columns: Tensor) -> Tensor:
+    def precise_block(self, rows: Tensor, columns: Tensor | slice) -> Tensor:
         """K(rows, columns) in float64."""
-        products = self._exact(rows) @ self._exact(columns).T
+        products = self.exact_rows(rows) @ self.exact_rows(columns).T
         values = self._apply(products, self.squares[rows], self.squares[columns])
         return values if self.factor == 1.0 else values.mul_(self.factor)
 
     def block_of(self, other: DeviceKernel, columns: slice, rows: slice = slice(None)) -> Tensor:
         """Kernel values in float64 between rows of another set, with the same origin, and some
         samples of this one."""
-        products = other._exact(rows) @ self._exact(columns).T
+        products = other.exact_rows(rows) @ self.exact_rows(columns).T
         values = self._apply(products, other.squares[rows], self.squares[columns])
         return values if self.factor == 1.0 else values.mul_(self.factor)
 
@@ -245,10 +271,14 @@ class DeviceKernel(KernelOperator):
 
     def scaled_rows(self, rows: slice | Tensor) -> Tensor:
         """z = √(2γ log₂e)(x − x̄) in float32."""
-        return self._single[rows] * self._scale
+        return self.exact_rows(rows).float() * self._scale
 
     def scaled_mean(self) -> Tensor:
-        return self._single.mean(0) * self._scale
+        """The mean of these: zero, but where these are rows of a whole whose mean is."""
+        sums = torch.zeros(self.n_features, dtype=torch.float64, device=self.device)
+        for start in range(0, self.n_samples, self._height):
+            sums += self.exact_rows(slice(start, start + self._height)).sum(0)
+        return (sums / self.n_samples).float() * self._scale
 
     @property
     def width(self) -> int:
@@ -286,7 +316,7 @@ class DeviceKernel(KernelOperator):
         n, d = self.n_samples, self.n_features
         assert split.left is not None
         assert split.right is not None
-        z = self._exact(slice(None)) * self._scale
+        z = self.exact_rows(slice(None)) * self._scale
         split.high[:n, :d] = z
         split.low[:n, :d] = z - split.high[:n, :d].double()
         q = -0.5 * (split.high[:n].double() + split.low[:n].double()).square().sum(1)
@@ -359,16 +389,18 @@ class DeviceKernel(KernelOperator):
         if not len(columns):
             return out
         if self.function.name == "linear":
-            weights = self._exact(columns).T @ v
-            for i in range(0, n_rows, 2**20):
-                out[i : i + 2**20] = self._exact(self._piece(rows, i, i + 2**20)) @ weights
+            step, weights = self._height, v.new_zeros((self.n_features, *v.shape[1:]))
+            for part, factors in zip(columns.split(step), v.split(step), strict=True):
+                weights += self.exact_rows(part).T @ factors
+            for i in range(0, n_rows, step):
+                out[i : i + step] = self.exact_rows(self._piece(rows, i, i + step)) @ weights
             return out.mul_(self.factor)
         squares = self._single_squares if single else self.squares
-        S = self._single[columns] if single else self._exact(columns)
+        S = self._single[columns] if single else self.exact_rows(columns)
         height = max(1, TILE_NUMBERS // len(columns))
         for i in range(0, n_rows, height):
             piece = self._piece(rows, i, i + height)
-            X = self._single[piece] if single else self._exact(piece)
+            X = self._single[piece] if single else self.exact_rows(piece)
             tile = self._apply(X @ S.T, squares[piece], squares[columns])
             out[i : i + height] = tile.double() @ v
         return out.mul_(self.factor)
@@ -393,8 +425,12 @@ class SubsetKernel(DeviceKernel):
 
     whole: DeviceKernel
 
-    def __init__(self, parent: DeviceKernel, rows: Array | Tensor) -> None:
+    def __init__(
+        self, parent: DeviceKernel, rows: Array | Tensor, values: Tensor | None = None
+    ) -> None:
         whole = parent.whole or parent
+        if values is not None:
+            self.values = values
         self.whole = whole
         self.function = whole.function
         self.device = whole.device
@@ -420,6 +456,12 @@ class SubsetKernel(DeviceKernel):
     @cached_property
     def values(self) -> Tensor:
         return self.whole.values[self.index]
+
+    def exact_rows(self, rows: Any) -> Tensor:
+        # Linear machines ask for rows only here: pairs of classes need no copies of their own.
+        if self.function.name == "linear" and "values" not in vars(self):
+            return self.whole.exact_rows(self.index[rows])
+        return super().exact_rows(rows)
 
     @cached_property
     def squares(self) -> Tensor:

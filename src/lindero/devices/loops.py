@@ -7,7 +7,11 @@ l·h' give the exponent to single precision (`EXACT`), one product of h alone, w
 columns, to some 10⁻⁴.
 
 Sequential minimal optimisation. One program owns one problem of at most W variables, all of it in
-registers; a step costs two reductions and two rows of the kernel. Many problems run side by side.
+registers; a step costs two reductions and two rows of the kernel. Many problems run side by side;
+what a step of theirs does to all other variables is added by `add_moves`.
+
+Newton's method. What is done to each variable is one pass instead of dozens; sums and largest
+values come as one row for each program. `newton` has the mathematics, and the same in plain torch.
 """
 
 from __future__ import annotations
@@ -238,3 +242,129 @@ def descend(
 def _float_of(bits):
     """The inverse of `_sortable`."""
     return tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits).to(tl.float32, bitcast=True)
+
+
+@triton.jit(do_not_specialize=["width", "n_moved"])
+def add_moves(
+    K, WHERE, ROWS, SIZES, MOVED, MOVES, COUNTS, F, stride, width, n_moved,
+    BLOCK: tl.constexpr, DEPTH: tl.constexpr,
+):  # fmt: skip
+    """F[p, i] += Σ_w MOVES[p, w] K_p[MOVED[p, w], ROWS[p, i]] over the first COUNTS[p] of `n_moved`
+    places, where the matrix of problem p begins at K + WHERE[p] and its rows are `stride` apart.
+    F and ROWS are `width` wide; problem p has SIZES[p] of them. Sums are in float64."""
+    p = tl.program_id(0)
+    i = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    ok = i < tl.load(SIZES + p)
+    columns = tl.load(ROWS + p * width + i, mask=ok, other=0)
+    matrix = K + tl.load(WHERE + p)
+    count = tl.load(COUNTS + p)
+    acc = tl.zeros([BLOCK], dtype=tl.float64)
+    start = 0
+    while start < count:
+        w = start + tl.arange(0, DEPTH)
+        row = tl.load(MOVED + p * n_moved + w, mask=w < count, other=0).to(tl.int64)
+        move = tl.load(MOVES + p * n_moved + w, mask=w < count, other=0.0)
+        k = tl.load(matrix + row[:, None] * stride + columns[None, :], mask=ok[None, :], other=0.0)
+        acc += tl.sum(move[:, None] * k.to(tl.float64), 0)
+        start += DEPTH
+    here = F + p * width + i
+    tl.store(here, tl.load(here, mask=ok, other=0.0) + acc, mask=ok)
+
+
+@triton.jit
+def _soften(s, price, PRICED: tl.constexpr):
+    if PRICED:
+        return tl.where(s > price, s - price, tl.where(s < -price, s + price, 0.0))
+    else:
+        return s
+
+
+@triton.jit(do_not_specialize=["n", "all_free"])
+def classify(
+    U, F, Q, LOWER, UPPER, PRICE, BIAS, RESIDUAL, FREE, MOVE, SUMS, n, all_free, mu,
+    PRICED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Residuals, free variables, moves of the others; Σ of targets or of free u, and Σ of the
+    squared natural residual."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ok = i < n
+    u = tl.load(U + i, mask=ok, other=0.0)
+    lower = tl.load(LOWER + i, mask=ok, other=0.0)
+    upper = tl.load(UPPER + i, mask=ok, other=0.0)
+    r = -tl.load(Q + i, mask=ok, other=0.0) - tl.load(F + i, mask=ok, other=0.0) - tl.load(BIAS)
+    price = r * 0.0
+    if PRICED:
+        price = tl.load(PRICE + i, mask=ok, other=0.0)
+    inner = _soften(u + r / mu, price / mu, PRICED)
+    target = tl.minimum(tl.maximum(inner, lower), upper)
+    free = (inner > lower) & (inner < upper)
+    if PRICED:
+        free = free & (inner != 0.0)
+        r = r - tl.where(target > 0.0, price, tl.where(target < 0.0, -price, 0.0))
+    free = (free | (all_free > 0)) & ok
+    base = tl.where(free, u, target)
+    natural = tl.where(free, r, mu * (u - target))
+    tl.store(RESIDUAL + i, r, mask=ok)
+    tl.store(FREE + i, free.to(tl.int8), mask=ok)
+    tl.store(MOVE + i, tl.where(free, 0.0, target - u).to(tl.float32), mask=ok)
+    tl.store(SUMS + tl.program_id(0) * 2, tl.sum(tl.where(ok, base, 0.0), 0))
+    tl.store(SUMS + tl.program_id(0) * 2 + 1, tl.sum(tl.where(ok, natural * natural, 0.0), 0))
+
+
+@triton.jit(do_not_specialize=["n"])
+def step(
+    U, F, Q, LOWER, UPPER, PRICE, V, D, BIAS, CHANGE, NEW_U, NEW_F, SUMS, MOST, n, t, mu,
+    PRICED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """u + t d and f + t v; slopes of P at 0 and 1, the variables outside their box and those on the
+    wrong side of an end; how far the farthest is outside, as a share of its box, and the ends of
+    the point put into its box: their sum is the gap."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ok = i < n
+    u = tl.load(U + i, mask=ok, other=0.0)
+    f = tl.load(F + i, mask=ok, other=0.0)
+    q = tl.load(Q + i, mask=ok, other=0.0)
+    v = tl.load(V + i, mask=ok, other=0.0)
+    d = tl.load(D + i, mask=ok, other=0.0).to(tl.float64)
+    lower = tl.load(LOWER + i, mask=ok, other=0.0)
+    upper = tl.load(UPPER + i, mask=ok, other=0.0)
+    price = u * 0.0
+    if PRICED:
+        price = tl.load(PRICE + i, mask=ok, other=0.0)
+    db = tl.load(CHANGE)
+    bias = tl.load(BIAS)
+    bent = v - mu * d
+    a = bent + db
+    s = u + (-q - f - bias) / mu
+    c0 = tl.minimum(tl.maximum(_soften(s, price / mu, PRICED), lower), upper)
+    c1 = tl.minimum(tl.maximum(_soften(s - a / mu, price / mu, PRICED), lower), upper)
+    slope0 = bent * u - a * c0
+    slope1 = bent * (u + d) - a * c1
+    new = u + t * d
+    width = upper - lower
+    new = tl.where(tl.abs(new - lower) < 1e-7 * width, lower, new)
+    new = tl.where(tl.abs(new - upper) < 1e-7 * width, upper, new)
+    if PRICED:
+        new = tl.where(tl.abs(new) < 1e-7 * width, 0.0, new)
+    sums = f + t * v
+    g = -q - sums
+    r = g - (bias + t * db)
+    inside = tl.minimum(tl.maximum(new, lower), upper)
+    out = tl.abs(inside - new)
+    wrong = ((new <= lower) & (r > -price)) | ((new >= upper) & (r < price))
+    if PRICED:
+        wrong = wrong | ((new == 0.0) & (tl.abs(r) > price))
+    wrong = wrong | (out > 0.0)
+    up = tl.where(inside >= 0.0, g - price, g + price)
+    down = tl.where(inside > 0.0, g - price, g + price)
+    tl.store(NEW_U + i, new, mask=ok)
+    tl.store(NEW_F + i, sums, mask=ok)
+    s_ = SUMS + tl.program_id(0) * 4
+    m_ = MOST + tl.program_id(0) * 3
+    tl.store(s_, tl.sum(tl.where(ok, slope0, 0.0), 0))
+    tl.store(s_ + 1, tl.sum(tl.where(ok, slope1, 0.0), 0))
+    tl.store(s_ + 2, tl.sum(tl.where(ok & (out > 0.0), 1.0, 0.0), 0))
+    tl.store(s_ + 3, tl.sum(tl.where(ok & wrong, 1.0, 0.0), 0))
+    tl.store(m_, tl.max(tl.where(ok & (out > 0.0), out / width, 0.0), 0))
+    tl.store(m_ + 1, tl.max(tl.where(ok & (inside < upper), up, -float("inf")), 0))
+    tl.store(m_ + 2, tl.max(tl.where(ok & (inside > lower), -down, -float("inf")), 0))

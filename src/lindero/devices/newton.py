@@ -39,14 +39,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lindero.devices.memory import MARKS, round_up
 from lindero.devices.preconditioner import Landmarks, Preconditioner
 from lindero.devices.sample_problem import SampleProblem, compute_gap, find_ends, soften
 
 #: Sizes of nested problems: the factor between them, and the least.
 _RATIO, _LEAST_SIZE = 4, 12_500
-
-#: Landmarks for √n, the most of them, and the share of free memory for their features.
-_MARKS, _MOST_MARKS, _MARKS_SHARE = 8.0, 4096, 0.4
 
 #: μ of the sets in means of the bulk, and μ of P as a share of that.
 _MU_SETS, _MU_MERIT = 1.4, 0.12
@@ -110,7 +108,7 @@ def classify(
     """The sets of a point."""
     n = len(u)
     if u.device.type == "cuda":
-        from lindero.devices.newton_loops import classify as loop
+        from lindero.devices.loops import classify as loop
 
         blocks = -(-n // _BLOCK)
         residual, move = torch.empty_like(u), torch.empty(n, device=u.device)
@@ -147,7 +145,7 @@ def look_ahead(
     """The point t along d, v = K d, and what is to be known of it."""
     n = len(u)
     if u.device.type == "cuda":
-        from lindero.devices.newton_loops import step as loop
+        from lindero.devices.loops import step as loop
 
         blocks = -(-n // _BLOCK)
         new, sums_f = torch.empty_like(u), torch.empty_like(u)
@@ -288,13 +286,15 @@ class Newton:
             count = len(sets.index)
             if count < 2 or not math.isfinite(sets.natural):
                 return False
-            if preconditioner is None:
-                wide = min(
-                    landmarks.m,
-                    _round_up(_MARKS * math.sqrt(0.6 * count)),
-                    max(256, count // 512 * 256),
-                )
-                preconditioner = Preconditioner(landmarks, size, wide)
+            wide = min(
+                landmarks.m, round_up(MARKS * math.sqrt(0.6 * count)), max(256, count // 512 * 256)
+            )
+            # As it is during a size, but where more variables than before leave no room for that.
+            if preconditioner is None or landmarks.plan.width(count, preconditioner.m) < (
+                preconditioner.m
+            ):
+                preconditioner = None
+                preconditioner = Preconditioner(landmarks, size, landmarks.plan.width(count, wide))
             preconditioner.build(sets.free, sets.index)
             d = sets.move
             d[sets.index] = sets.missing.float() * preconditioner.along
@@ -446,16 +446,3 @@ class Newton:
             slow = len(seen) > 4 and rms > 0.6 * seen[-4]
             if solved or slow or used >= _MOST_CG:
                 return x, used, rms < _FAR * goal
-
-
-def choose_landmarks(n: int, device: torch.device) -> int:
-    """How many of n rows: their features take a share of a card's free memory at the most."""
-    most = _MOST_MARKS
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        most = max(256, min(most, int(_MARKS_SHARE * free / (4 * n)) // 256 * 256))
-    return max(2, min(most, _round_up(0.55 * _MARKS * math.sqrt(n)), n // 512 * 256))
-
-
-def _round_up(value: float) -> int:
-    return 256 * max(1, math.ceil(value / 256))

@@ -3,6 +3,9 @@
 In signed variables, min ½ zᵀK z + qᵀz with Σz = δ in each group and lower ≤ z ≤ upper; several
 variables may belong to a sample. The problem itself, its objective and its certificate stay those
 of `problems.dual_qp`: nothing is stated twice.
+
+Solvers of linear machines work in unsigned variables, and judge points on their way: `snap`,
+`nearest_feasible`, `bias` and `kkt_gap` are those of `DualQP`, on tensors, for one group.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import torch
 from torch import Tensor
 
 from lindero.devices.kernel import DeviceKernel
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import NOTHING, ROUNDING, DualQP
+from lindero.runtime.cached import cached_property
 
 #: Variables that take up what a sum is off.
 _SHARING = 2048
@@ -43,8 +47,13 @@ class DeviceProblem:
             self.group_of = torch.zeros(self.n_variables, dtype=torch.int32, device=self.device)
         else:
             self.group_of = self._move(problem.group_of.astype(np.int32))
-        diagonal = kernel.diagonal_values()
-        self.diagonal = diagonal if self.sample_of is None else diagonal[self.sample_of]
+        self.delta = problem.delta
+
+    @cached_property
+    def diagonal(self) -> Tensor:
+        """K_ii of each variable."""
+        diagonal = self.kernel.diagonal_values()
+        return diagonal if self.sample_of is None else diagonal[self.sample_of]
 
     def _move(self, values: Any) -> Tensor:
         return torch.as_tensor(values, device=self.device)
@@ -110,3 +119,69 @@ class DeviceProblem:
         least = [torch.where(inside, rising, torch.inf).amin() for inside in members]
         most = [torch.where(inside, falling, -torch.inf).amax() for inside in members]
         return torch.stack(least), torch.stack(most)
+
+    # -- unsigned variables -------------------------------------------------------------------
+
+    @cached_property
+    def p(self) -> Tensor:
+        return self._move(self.host.p)
+
+    @cached_property
+    def s(self) -> Tensor:
+        return self._move(self.host.s)
+
+    @cached_property
+    def u(self) -> Tensor:
+        return torch.maximum(self.upper, -self.lower)
+
+    def snap(self, a: Tensor) -> Tensor:
+        """Coefficients within rounding of a bound, exactly on it."""
+        if not len(a):
+            return a
+        a = torch.where(a <= NOTHING * a.amax(), 0.0, a)
+        return torch.where(a >= (1.0 - ROUNDING) * self.u, self.u, a)
+
+    def nearest_feasible(self, a: Tensor) -> Tensor | None:
+        """`a` put into the box, then moved in proportion to its room until sᵀa = δ; None if that
+        cannot be."""
+        a = torch.minimum(a.clamp(min=0.0), self.u)
+        if not self.host.has_bias:
+            return self.snap(a)
+        excess = float(self.s @ a) - float(self.delta)
+        if excess == 0.0:
+            return a
+        falls, size = self.s * excess > 0, abs(excess)
+        room = torch.where(falls, a, torch.minimum(self.u - a, a.clamp(min=size)))
+        for movable in (room * ((a > 0) & (a < self.u)), room):
+            total = float(movable.sum())
+            if total >= size * (1.0 - ROUNDING):
+                move = movable * min(1.0, size / total)
+                moved = torch.where(falls, a - move, a + move).clamp(min=0.0)
+                return self.snap(torch.minimum(moved, self.u))
+        return a if size <= ROUNDING * float(a.sum()) else None
+
+    def bias(self, a: Tensor, f: Tensor) -> float:
+        """−mean of v over the free variables; without any, the middle of what KKT leaves open."""
+        if not self.host.has_bias:
+            return 0.0
+        v = self.scores(f)
+        free = (a > 0) & (a < self.u)
+        n_free = int(free.sum())
+        if n_free:
+            return -float(torch.where(free, v, 0.0).sum()) / n_free
+        least, most = (float(end[0]) for end in self.ends(v, self.s * a))
+        if least == float("inf"):
+            return 0.0 if most == -float("inf") else -most
+        return -least if most == -float("inf") else -0.5 * (least + most)
+
+    def kkt_gap(self, a: Tensor, f: Tensor, wanted: float | None = None) -> float:
+        """The KKT gap of a feasible point with its own bias."""
+        v, z = self.scores(f), self.s * a
+        if not self.host.has_bias:
+            falling = torch.where(z > self.lower, v, 0.0).amax()
+            rising = torch.where(z < self.upper, v, 0.0).amin()
+            gap = float(torch.maximum(falling, -rising))
+        else:
+            least, most = self.ends(v, z)
+            gap = float((most - least)[0])
+        return float("inf") if gap != gap else max(0.0, gap)

@@ -7,17 +7,19 @@ number, and nothing else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import ReferenceType, WeakValueDictionary, ref
 
 import numpy as np
 
 from lindero.errors import DeviceMemoryError
 from lindero.runtime.arrays import Array
+from lindero.runtime.cached import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from lindero.devices.kernel import DeviceKernel
     from lindero.kernels.operator import KernelFunction, KernelOperator
 
 #: Numbers that are converted to float64 at once.
@@ -84,10 +86,18 @@ class DeviceRows:
     # -- what a fit asks of its table -----------------------------------------------------------
 
     def max(self, axis: int | None = None) -> Any:
-        return (self.values.max() if axis is None else self.values.amax(dim=axis)).cpu().numpy()
+        return self._ends[1] if axis is None else self.values.amax(dim=axis).cpu().numpy()
 
     def min(self, axis: int | None = None) -> Any:
-        return (self.values.min() if axis is None else self.values.amin(dim=axis)).cpu().numpy()
+        return self._ends[0] if axis is None else self.values.amin(dim=axis).cpu().numpy()
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """The least and the largest number, for which the device is waited for once."""
+        import torch
+
+        least, most = torch.stack(torch.aminmax(self.values)).tolist()
+        return least, most
 
     def _blocks(self) -> Any:
         """Slices of rows, and these rows in float64."""
@@ -98,7 +108,7 @@ class DeviceRows:
 
     def total_variance(self, weights: Array) -> float:
         """Variance of all entries, rows counted by weight."""
-        counts = self._vector(weights)
+        counts = self.vector(weights)
         total = float(weights.sum()) * self.shape[1]
         mean = sum(float(counts[rows] @ block.sum(dim=1)) for rows, block in self._blocks()) / total
         squares = sum(
@@ -109,14 +119,14 @@ class DeviceRows:
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         """Mean and variance of each column, rows counted by weight."""
-        share = self._vector(weights / weights.sum())
+        share = self.vector(weights / weights.sum())
         mean = sum(share[rows] @ block for rows, block in self._blocks())
         variance = sum(share[rows] @ (block - mean).square() for rows, block in self._blocks())
         return mean.cpu().numpy(), variance.cpu().numpy()
 
     def weighted_sums(self, coefficients: Array) -> Array:
         """Σ_j c_kj x_j for each row k of `coefficients`: (n_columns, n_sums)."""
-        factors = self._vector(coefficients)
+        factors = self.vector(coefficients)
         sums = self.values.new_zeros((len(coefficients), self.shape[1]), dtype=factors.dtype)
         for rows, block in self._blocks():
             sums += factors[:, rows] @ block
@@ -127,17 +137,17 @@ class DeviceRows:
         """w_k·x + b_k for each row: (n_rows, n_outputs), on the device."""
         import torch
 
-        factors, biases = self._vector(weights), self._vector(intercepts)
+        factors, biases = self.vector(weights), self.vector(intercepts)
         return torch.cat([block @ factors.T + biases for _, block in self._blocks()])
 
     def scale(self, center: Array | None, deviation: Array) -> DeviceRows:
         """The table with `center` subtracted from each row, and divided by `deviation`."""
         values = self.values
         if center is not None:
-            values = values - self._vector(center).to(values.dtype)
-        return DeviceRows(values / self._vector(deviation).to(values.dtype), self.sparse)
+            values = values - self.vector(center).to(values.dtype)
+        return DeviceRows(values / self.vector(deviation).to(values.dtype), self.sparse)
 
-    def _vector(self, values: Array) -> Tensor:
+    def vector(self, values: Array) -> Tensor:
         """Numbers of NumPy's, in float64, where the rows are."""
         import torch
 
@@ -151,11 +161,31 @@ class DeviceRows:
 
         table = self._origin and self._origin[0]()
         if self._origin and table is not None:  # parts of a table share kernel values
-            return table.make_kernel(function).subset(self._origin[1])
+            whole = cast("DeviceKernel", table.make_kernel(function))
+            return whole.subset(self._origin[1], self.values)
         kernel = self._kernels.get(function)
         if kernel is None:
             kernel = self._kernels[function] = DeviceKernel(self.values, function)
         return kernel
+
+    def choose_landmarks(
+        self,
+        weights: Array,
+        function: KernelFunction,
+        n: int,
+        method: str,
+        random: np.random.Generator,
+    ) -> DeviceRows:
+        """Rows to see a kernel through, or points near them."""
+        from lindero.devices.landmarks import choose_landmarks
+
+        return choose_landmarks(self, weights, function, n, method, random)
+
+    def make_features(self, landmarks: Any, function: KernelFunction) -> Any:
+        """What rows look like through landmarks."""
+        from lindero.devices.features import make_map
+
+        return make_map(self, landmarks, function)
 
     def evaluate(
         self,
@@ -174,7 +204,7 @@ class DeviceRows:
         if rows.dtype != known.dtype:  # the finer of the two
             rows, known = rows.double(), known.double()
         return evaluate(
-            rows, known, function, self._vector(coefficients), self._vector(intercepts), group_sizes
+            rows, known, function, self.vector(coefficients), self.vector(intercepts), group_sizes
         )
 
 

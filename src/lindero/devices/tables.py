@@ -104,7 +104,7 @@ class KernelTables:
                 rows = where[p] + moved[p, :m, None] * self.stride
                 f[p, :n] += moves[p, :m] @ flat[rows + samples[p, :n]].double()
             return f
-        from lindero.devices.batch_loops import add_moves
+        from lindero.devices.loops import add_moves
 
         block = 128
         with on_card(self.device):

@@ -39,7 +39,7 @@ LANDMARKS = ("kmeans++", "leverage", "random")
 #: Candidates for each landmark, and the fewest in all.
 _PER_LANDMARK, _LEAST_CANDIDATES = 10, 2_000
 
-_LLOYD_STEPS = 5
+LLOYD_STEPS = 5
 
 #: Rows drawn by the same distances, at the most.
 _DRAWN_AT_ONCE = 32
@@ -48,7 +48,7 @@ _DRAWN_AT_ONCE = 32
 _LEAST_SINGLE, _MOST_SINGLE = 1e-12, 1e12
 
 #: Halvings of the interval in which λ lies.
-_HALVINGS = 60
+HALVINGS = 60
 
 
 def choose_landmarks(
@@ -60,16 +60,19 @@ def choose_landmarks(
     random: np.random.Generator,
 ) -> Any:
     """`n` landmarks of the rows of positive weight, or near them; all that differ where there are
-    no more. A row of weight two is drawn as two rows are."""
+    no more. A row of weight two is drawn as two rows are. Rows on a device choose their own."""
+    choose_own = getattr(X, "choose_landmarks", None)
+    if choose_own is not None:
+        return choose_own(weights, function, n, method, random)
     candidates, weights = _take_candidates(X, weights, n, random)
     n_candidates = candidates.shape[0]
     if n >= n_candidates:
         return candidates
     if method == "random":
-        return candidates[_draw_by(weights, n, random)]
+        return candidates[draw_by(weights, n, random)]
     if method == "leverage":
         scores = leverage_scores(candidates, weights, function, n, random)
-        return candidates[_draw_by(scores, n, random)]
+        return candidates[draw_by(scores, n, random)]
     chosen = draw_apart(candidates, weights, function, n, random)
     if function.name != "rbf" or sp.issparse(X):
         return candidates[chosen]
@@ -89,7 +92,7 @@ def _take_candidates(
     rows = np.flatnonzero(weights > 0)
     most = count_candidates(n)
     if len(rows) > most:
-        kept = rows[_draw_by(weights[rows], most, random)]
+        kept = rows[draw_by(weights[rows], most, random)]
         return X[kept], np.ones(most)
     if X.ndim != 2:  # objects, of which nobody knows whether they are the same
         return X[rows], weights[rows]
@@ -162,7 +165,7 @@ def move_to_means(X: Array, weights: Array, chosen: Array) -> Array:
     dtype = np.float32 if _LEAST_SINGLE <= largest <= _MOST_SINGLE else np.float64
     doubled = np.asarray(2.0 * X, dtype=dtype)
     distances = np.empty((len(X), len(centres)), dtype=dtype)  # less ‖x‖², the same for all
-    for _ in range(_LLOYD_STEPS):
+    for _ in range(LLOYD_STEPS):
         np.matmul(doubled, centres.T.astype(dtype), out=distances)
         squares = np.einsum("ij,ij->i", centres, centres).astype(dtype)
         np.subtract(squares, distances, out=distances)
@@ -180,7 +183,7 @@ def leverage_scores(
     X: Any, weights: Array, function: KernelFunction, n: int, random: np.random.Generator
 ) -> Array:
     """Ridge leverage scores that sum to `n`, from features of as many landmarks at random."""
-    features = NystromMap(X[_draw_by(weights, n, random)], function)
+    features = NystromMap(X[draw_by(weights, n, random)], function)
     roots = np.sqrt(weights / weights.max())
     B = features.compute(X) * roots[:, None]
     own = kernel_operator(X, function).diagonal() * roots**2
@@ -194,13 +197,13 @@ def leverage_scores(
 
     low, high = 1e-14, 1.0
     size = max(float(own.max(initial=0.0)) * len(own), 1e-300)
-    for _ in range(_HALVINGS):  # of the logarithm
+    for _ in range(HALVINGS):  # of the logarithm
         middle = np.sqrt(low * high)
         low, high = (middle, high) if scores_at(size * middle).sum() > n else (low, middle)
     return scores_at(size * high)
 
 
-def _draw_by(scores: Array, n: int, random: np.random.Generator) -> Array:
+def draw_by(scores: Array, n: int, random: np.random.Generator) -> Array:
     """Numbers of `n` rows, drawn by score, none twice."""
     keys = random.exponential(size=len(scores)) / np.maximum(scores, 1e-300)
     return np.sort(np.argpartition(keys, n - 1)[:n])

@@ -59,10 +59,10 @@ from lindero.runtime.cached import cached_property
 from lindero.runtime.threads import TileThreads
 
 #: Eigenvalues of K_mm below this share of the largest are left out.
-_LEAST_EIGENVALUE = 1e-12
+LEAST_EIGENVALUE = 1e-12
 
 #: Where the eigenvalues are within this factor for certain, all count.
-_SOUND = 1e10
+SOUND = 1e10
 
 #: Single precision computes features where they magnify its rounding by no more than this.
 _MOST_MAGNIFIED = 8.0
@@ -139,6 +139,33 @@ class NystromMap:
             out[...] = values
         return out
 
+    def expand(self, weights: Array) -> Array:
+        """Coefficients of the landmarks for weights of the features."""
+        return np.asarray(weights @ self.root.T)
+
+    def sum_kernel(self, drawn: Any, X: Any, support: Array, z: Array) -> Array:
+        """Σ_j z_j k(x, x_j), of the exact kernel, for each row drawn, over rows `support` of X."""
+        kernel = landmark_kernel(drawn, self.function)
+        height = max(64, _BLOCK_VALUES // drawn.shape[0])
+        starts = range(0, len(support), height)
+        sums = np.zeros((len(starts), drawn.shape[0]))
+
+        def add(number: int) -> None:
+            part = slice(starts[number], starts[number] + height)
+            values = np.empty((len(support[part]), drawn.shape[0]))
+            kernel.block(kernel.probe_of(X[support[part]]), 0, drawn.shape[0], values)
+            sums[number] = z[part] @ values
+
+        with TileThreads(1 if len(starts) == 1 else None) as threads:
+            threads.map(add, range(len(starts)))
+        return np.asarray(sums.sum(axis=0))
+
+
+def make_map(X: Any, landmarks: Any, function: KernelFunction) -> Any:
+    """Features for rows; those on a device make their own."""
+    make_own = getattr(X, "make_features", None)
+    return NystromMap(landmarks, function) if make_own is None else make_own(landmarks, function)
+
 
 def _take_root(matrix: Array) -> tuple[Array, float]:
     """T for this K_mm, zero below its diagonal where it is square, and the share of eigenvalues
@@ -147,17 +174,17 @@ def _take_root(matrix: Array) -> tuple[Array, float]:
     if not failed:
         inverse, failed = lapack.dtrtri(lower, lower=1)
         # tr K is no less than the largest eigenvalue, tr K⁻¹ no less than 1 / the smallest.
-        if not failed and np.trace(matrix) * float(np.vdot(inverse, inverse)) <= _SOUND:
+        if not failed and np.trace(matrix) * float(np.vdot(inverse, inverse)) <= SOUND:
             return np.ascontiguousarray(inverse.T), 0.0
     values, vectors = np.linalg.eigh(matrix)
     largest = float(np.abs(values).max(initial=0.0))
-    counted = values > _LEAST_EIGENVALUE * largest
+    counted = values > LEAST_EIGENVALUE * largest
     # Turned so that what is below its diagonal is zero.
     turned = vectors[::-1, counted].T / np.sqrt(values[counted])[:, None]
     root = np.ascontiguousarray(qr(turned, mode="r")[0][:, ::-1][::-1].T)
     if not counted.any():  # a kernel that is zero among them: one feature that says nothing
         root = np.zeros((len(values), 1))
-    below = values[values < -_LEAST_EIGENVALUE * len(values) * largest]
+    below = values[values < -LEAST_EIGENVALUE * len(values) * largest]
     total = float(np.abs(values).sum())
     return root, -float(below.sum()) / total if total else 0.0
 
@@ -192,8 +219,12 @@ def block_height(features: NystromMap) -> int:
     return max(64, _BLOCK_VALUES // max(1, features.kernel.n_samples))
 
 
-def feature_kernel(X: Any, features: NystromMap, megabytes: float) -> ProductKernel:
-    """K̃ over the rows of X, whose features are kept if they take no more than this."""
+def feature_kernel(X: Any, features: Any, megabytes: float) -> Any:
+    """K̃ over the rows of X, whose features are kept if they take no more than this (on a device,
+    where there is room)."""
+    make_own = getattr(features, "make_kernel", None)
+    if make_own is not None:
+        return make_own(X)
     n_rows, n_features = X.shape[0], features.n_features
     size = n_rows * n_features * 4
     source: Any = FeatureRows(X, features)
@@ -219,6 +250,9 @@ def _choose_type(size: int, features: NystromMap) -> Any:
 
 def weigh_features(kernel: KernelOperator, c: Array) -> Array:
     """Σ c_i φ(x_i) over the rows of a `feature_kernel`, or of a part of it."""
+    weigh_own = getattr(kernel, "weigh_rows", None)
+    if weigh_own is not None:
+        return np.asarray(weigh_own(c))
     assert isinstance(kernel, ProductKernel)
     products, n_rows = kernel.products, kernel.n_samples
     height = max(256, _BLOCK_VALUES // products.n_features)
@@ -289,7 +323,7 @@ class ErrorSample:
     """Rows drawn to measure the error of a kernel on, for one machine after the other."""
 
     def __init__(
-        self, X: Any, features: NystromMap, random: np.random.Generator, known: Any = None
+        self, X: Any, features: Any, random: np.random.Generator, known: Any = None
     ) -> None:
         """`known` are the features of all rows, where they are at hand."""
         self._X = X
@@ -300,7 +334,7 @@ class ErrorSample:
     def _see(self, rows: Array) -> Array:
         """φ of these rows."""
         if self._known is None:
-            return self._features.compute(self._X[rows])
+            return np.asarray(self._features.compute(self._X[rows]))
         return np.asarray(self._known[rows], dtype=np.float64)
 
     @cached_property
@@ -326,34 +360,15 @@ class ErrorSample:
         total = float(size.sum())
         places = self._random.choice(len(z), _CHECKED_ROWS, p=size / total)
         drawn = np.concatenate([any_row, rows[places]])
-        shifts = self._exact_sums(drawn, rows[support], z[support])
+        shifts = self._features.sum_kernel(self._X[drawn], self._X, rows[support], z[support])
         shifts -= self._see(drawn) @ weights
         of_any, of_support = np.split(shifts, 2)
         signed = 0.5 * total * np.sign(z[places]) * of_support
         spread = float(signed.std(ddof=1)) / np.sqrt(len(signed))
         return float(np.sqrt((of_any**2).mean())), max(0.0, float(signed.mean())), spread
 
-    def _exact_sums(self, drawn: Array, support: Array, z: Array) -> Array:
-        """Σ_j z_j k(x, x_j) of the rows drawn."""
-        kernel = landmark_kernel(self._X[drawn], self._features.function)
-        height = max(64, _BLOCK_VALUES // len(drawn))
-        starts = range(0, len(support), height)
-        sums = np.zeros((len(starts), len(drawn)))
 
-        def add(number: int) -> None:
-            part = slice(starts[number], starts[number] + height)
-            values = np.empty((len(support[part]), len(drawn)))
-            kernel.block(kernel.probe_of(self._X[support[part]]), 0, len(drawn), values)
-            sums[number] = z[part] @ values
-
-        with TileThreads(1 if len(starts) == 1 else None) as threads:
-            threads.map(add, range(len(starts)))
-        return np.asarray(sums.sum(axis=0))
-
-
-def join_gaps(
-    features: NystromMap, missing: float, parts: list[tuple[float, float, float]]
-) -> KernelGap:
+def join_gaps(features: Any, missing: float, parts: list[tuple[float, float, float]]) -> KernelGap:
     """One report of several machines."""
     shifts, objectives, errors = zip(*parts, strict=True)
     return KernelGap(

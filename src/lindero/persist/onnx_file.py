@@ -19,7 +19,7 @@ from lindero.persist.onnx_graphs.kernel_machines import add_decisions, add_kerne
 from lindero.persist.onnx_graphs.networks import add_bayes_classifier, add_joint
 from lindero.persist.onnx_graphs.tables import add_encoder, add_matrix
 from lindero.persist.safe_file import write_whole_bytes
-from lindero.svm.fitting import find_kernel
+from lindero.svm.fitted_machines import find_kernel
 from lindero.svm.following import bring_to_cpu
 
 #: Why other machines have no form in ONNX.

@@ -265,6 +265,14 @@ class DualQP:
         quadratic = float(self.at_samples(self.s * a) @ f)
         return self._judge(quadratic, self.scores(f), a, bias, accuracy)
 
+    def kkt_gap(self, a: Array, f: Array, wanted: float | None = None) -> float:
+        """The KKT gap of a feasible point with its own bias, certified where a `wanted` one is
+        named."""
+        bias = self.bias(a, f)
+        if wanted is None:
+            return self.judge(a, f, bias).kkt_gap
+        return self.certify(a, bias, wanted, f).kkt_gap
+
     def _judge(self, quadratic: float, v: Array, a: Array, bias: Any, accuracy: float) -> Judgement:
         if self.group_sizes is None:
             delta = self.delta if self.has_bias else float(self.s @ a)

@@ -57,7 +57,8 @@ from lindero.solvers.solution import Certificate, Limits, Status
 from lindero.solvers.squared_passes import SquaredPassSolver
 from lindero.svm.cost_sensitive_svc import CostSensitiveSVC
 from lindero.svm.costs import class_terms
-from lindero.svm.fitting import FittedMachines, KernelEstimator, adopt_machines
+from lindero.svm.fitted_machines import FittedMachines, adopt_machines
+from lindero.svm.kernel_estimator import KernelEstimator
 from lindero.svm.linear_svc import MARGINS, LinearSVC
 from lindero.svm.linear_svr import TUBES, LinearSVR
 from lindero.svm.nystrom_svc import NystromSVC, read_costs

@@ -69,7 +69,7 @@ def see_sample(
     function = _make_function(model, *numbers, X.shape[1])
     scheme = getattr(model, "multiclass", "ovo")
     training = TrainingSet.of(formulation, X, function, weights, targets, n_classes, scheme)
-    features = choose_features(model, training, begun)
+    features: NystromMap = choose_features(model, training, begun)
     del model._begun
     return features
 

@@ -17,6 +17,10 @@ predictor (corrector). 15 to 25 iterations reach any precision; the bias is not 
 The iterates are strictly inside the box, a machine's coefficients are mostly at its ends. So once μ
 is small, coefficients whose residual r_i = t_i − ξ_i says on which side they end are put there, Σ z
 = 0 is repaired on the others, and that point is judged by its own KKT gap.
+
+The path is written for arrays of NumPy's and for tensors alike: those of its problem and its system
+(on a device, `devices.linear`). Path, systems and factors are one file: none is read without the
+others.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -56,7 +60,7 @@ _LAST_ITERATES = 4
 #: Below this relative μ, rounding in the Newton system outweighs what a step gains.
 _LEAST_RELATIVE_MU = 1e-17
 
-_STOPPED = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED, Status.CALLBACK)
+STOPPED = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED, Status.CALLBACK)
 
 #: Numbers in a row block: it should stay in a core's own cache while it is used.
 _BLOCK_ELEMENTS = 2**17
@@ -103,21 +107,45 @@ class InteriorPointSolver(Solver):
         with TileThreads(1 if small else self.n_threads) as threads:
             products = kernel.astype(np.float64).products
             system = make_newton_system(products, small, threads, problem.has_bias)
-            path = _PrimalPath(problem, system, self.tol, start, self.pull)
+            path = PrimalPath(problem, system, self.tol, start, self.pull)
             status = path.run(limits, number, begun)
         a, f, seconds = path.best_a, path.best_f, time.perf_counter() - begun
         # An iterate at the end of its path is too near the boundary to start another.
-        interior = path.state if status in _STOPPED else None
+        interior = path.state if status in STOPPED else None
         return Solution(a, f, problem.bias(a, f), status, path.n_iter, seconds, interior)
 
 
-class _PrimalPath:
+class LinearProblem(Protocol):
+    """What the solvers of linear machines ask of a `DualQP`, or of one whose vectors are on a
+    device."""
+
+    @property
+    def n_variables(self) -> int: ...
+    @property
+    def p(self) -> Any: ...
+    @property
+    def s(self) -> Any: ...
+    @property
+    def u(self) -> Any: ...
+    @property
+    def delta(self) -> Any: ...
+    @property
+    def sample_of(self) -> Any: ...
+
+    def at_samples(self, z: Any) -> Any: ...
+    def snap(self, a: Any) -> Any: ...
+    def nearest_feasible(self, a: Any) -> Any: ...
+    def bias(self, a: Any, f: Any) -> Any: ...
+    def kkt_gap(self, a: Any, f: Any, wanted: float | None = None) -> float: ...
+
+
+class PrimalPath:
     """The interior iterate, and the best rounded point found on the way. Multipliers and what they
     multiply are kept in pairs, M = (a, β) and S = (t, ξ), each 2 × n."""
 
     def __init__(
         self,
-        problem: DualQP,
+        problem: LinearProblem,
         system: NewtonSystem,
         tol: float,
         start: Solution | None,
@@ -125,27 +153,29 @@ class _PrimalPath:
     ) -> None:
         self.problem = problem
         self.system = system
-        self.pull = np.zeros(system.n_parameters)
+        self.arrays = arrays = system.arrays
+        self.pull = system.nothing()
         if pull is not None:
             self.pull[:-1] = pull
         self.tol = tol
         self.n_iter = 0
         n = problem.n_variables
-        self.theta = np.zeros(system.n_parameters)
-        share = np.full(n, 0.5)
-        self.S = np.tile(np.maximum(1.0, np.abs(problem.p)), (2, 1))
+        self.theta = system.nothing()
+        share = arrays.full_like(problem.p, 0.5)
+        self.S = arrays.stack([arrays.abs(problem.p).clip(1.0, None)] * 2)
         resumed = start.interior if start else None
         if resumed is not None and [part.shape[-1] for part in resumed] == [len(self.theta), n, n]:
             self.theta, share, self.S = resumed
-        self.M = np.stack([share * problem.u, (1.0 - share) * problem.u])
-        self.latest: deque[tuple[Array, Array]] = deque(maxlen=_LAST_ITERATES)  # M and S
+        self.M = arrays.stack([share * problem.u, (1.0 - share) * problem.u])
+        self.latest: deque[tuple[Any, Any]] = deque(maxlen=_LAST_ITERATES)  # M and S
         self.reach = self._reach(self.theta)  # s_i x̃_i·θ
-        self.best_a, self.best_f, self.best_gap = np.zeros(n), np.zeros(system.n_samples), np.inf
+        self.best_a, self.best_gap = arrays.zeros_like(problem.p), np.inf
+        self.best_f = problem.at_samples(arrays.zeros_like(problem.p))
         if start is not None:
             self._consider(start.a)  # it may do as it is
 
     @property
-    def state(self) -> tuple[Array, ...]:
+    def state(self) -> tuple[Any, ...]:
         """What a later call needs to go on from here, for whatever bounds it has."""
         return self.theta, self.M[0] / self.problem.u, self.S
 
@@ -182,7 +212,10 @@ class _PrimalPath:
         return Status.OPTIMAL if self.best_gap <= self.tol else Status.PRECISION
 
     def _mu(self) -> float:
-        return float(np.vdot(self.M, self.S)) / self.M.size
+        return self._dot(self.M, self.S) / (2 * self.problem.n_variables)
+
+    def _dot(self, left: Any, right: Any) -> float:
+        return float(self.arrays.vdot(left.ravel(), right.ravel()))
 
     def _step(self) -> float:
         """Predictor, corrector, move; the length of the move."""
@@ -193,25 +226,25 @@ class _PrimalPath:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = S / M
             sigma = 1.0 / (ratio[0] + ratio[1])
-        if not np.isfinite(sigma).all():
+        if not self.arrays.isfinite(sigma).all():
             raise np.linalg.LinAlgError("The iterate has reached the boundary.")
         system.factor(problem.at_samples(sigma))
 
-        def direction(products: Array | float) -> tuple[Array, Array, Array, Array]:
+        def direction(products: Any) -> tuple[Any, Any, Any, Any]:
             """The move towards M∗S = products."""
             dS = products / M - S
             r = primal_residual - dS[1] + dS[0]
             theta = system.solve(dual_residual + self._adjoint(sigma * r))
             reach = self._reach(theta)
             a = sigma * (r - reach)
-            dM = np.stack([a, -a])
+            dM = self.arrays.stack([a, -a])
             dS -= ratio * dM
             return theta, reach, dM, dS
 
         _, _, dM, dS = direction(0.0)
         length = self._longest(dM, dS)
         mu = self._mu()
-        reached = float(np.vdot(M + length * dM, S + length * dS)) / M.size
+        reached = self._dot(M + length * dM, S + length * dS) / (2 * problem.n_variables)
         theta, reach, dM, dS = direction(mu * (reached / mu) ** 3 - dM * dS)
         length = self._longest(dM, dS)
         self.theta = self.theta + length * theta
@@ -220,14 +253,14 @@ class _PrimalPath:
         self.S = S + length * dS
         return length
 
-    def _longest(self, dM: Array, dS: Array) -> float:
+    def _longest(self, dM: Any, dS: Any) -> float:
         steepest = -min(float((dM / self.M).min()), float((dS / self.S).min()))
         return min(1.0, _TO_BOUNDARY / steepest) if steepest > 0 else 1.0
 
-    def _adjoint(self, c: Array) -> Array:
+    def _adjoint(self, c: Any) -> Any:
         return self.system.adjoint(self.problem.at_samples(self.problem.s * c))
 
-    def _reach(self, theta: Array) -> Array:
+    def _reach(self, theta: Any) -> Any:
         at_samples = self.system.forward(theta)
         sample_of = self.problem.sample_of
         return self.problem.s * (at_samples if sample_of is None else at_samples[sample_of])
@@ -235,12 +268,13 @@ class _PrimalPath:
     def _round(self) -> None:
         """Put decided coefficients on their bounds."""
         residual = self.S[0] - self.S[1]
-        self._consider(self._decide(self.M[0], residual, np.abs(residual) <= 0.5 * self.tol))
+        undecided = self.arrays.abs(residual) <= 0.5 * self.tol
+        self._consider(self._decide(self.M[0], residual, undecided))
 
-    def _decide(self, a: Array, residual: Array, undecided: Array) -> Array:
+    def _decide(self, a: Any, residual: Any, undecided: Any) -> Any:
         """Coefficients with the decided ones on their bounds."""
-        decided = np.where(undecided, a, np.where(residual > 0, 0.0, self.problem.u))
-        return self.problem.snap(decided)
+        at_bound = self.arrays.where(residual > 0, 0.0, self.problem.u)
+        return self.problem.snap(self.arrays.where(undecided, a, at_bound))
 
     def _conclude(self) -> None:
         """At the end of a path: round the last points in several ways. Where a plain sum does not
@@ -249,25 +283,24 @@ class _PrimalPath:
             return
         if np.isfinite(self.best_gap):
             self.best_gap = self._judge(self.best_a, self.best_f, extended=True)
-        unit = float(np.abs(self.problem.p).max(initial=0.0))
+        unit = float(self.arrays.abs(self.problem.p).max()) if self.problem.n_variables else 0.0
         for M, S in self.latest:
             residual, before = S[0] - S[1], -1
             for width in _LAST_WIDTHS:
-                undecided = np.abs(residual) <= max(0.5 * self.tol, width * unit)
+                undecided = self.arrays.abs(residual) <= max(0.5 * self.tol, width * unit)
                 n_undecided = int(undecided.sum())
                 if n_undecided > before:  # else this is the point of the width before
                     self._consider(self._decide(M[0], residual, undecided), extended=True)
                 before = n_undecided
 
-    def _judge(self, a: Array, f: Array, extended: bool) -> float:
+    def _judge(self, a: Any, f: Any, extended: bool) -> float:
         """The KKT gap of a feasible point. Sums with more digits know of no pull."""
-        bias = self.problem.bias(a, f)
-        gap = self.problem.judge(a, f, bias).kkt_gap
+        gap = self.problem.kkt_gap(a, f)
         if not extended or self.pull.any():
             return gap
-        return self.problem.certify(a, bias, max(gap, self.tol), f).kkt_gap
+        return self.problem.kkt_gap(a, f, max(gap, self.tol))
 
-    def _consider(self, near: Array, extended: bool = False) -> None:
+    def _consider(self, near: Any, extended: bool = False) -> None:
         """Keep the feasible point near the one given, if its KKT gap is the best so far."""
         problem = self.problem
         a = problem.nearest_feasible(near)
@@ -287,6 +320,8 @@ class _PrimalPath:
 class NewtonSystem(Protocol):
     """What the solver asks of a model that is linear in its parameters θ.
 
+    arrays            the library of its arrays: NumPy, or torch on a device
+    nothing()         θ = 0
     forward(θ)        x̃_i·θ for each sample
     adjoint(c)        Σ c_i x̃_i
     penalty(θ)        H θ
@@ -297,17 +332,23 @@ class NewtonSystem(Protocol):
     n_samples: int
     n_parameters: int
 
-    def forward(self, theta: Array) -> Array: ...
-    def adjoint(self, c: Array) -> Array: ...
-    def penalty(self, theta: Array) -> Array: ...
-    def factor(self, weights: Array) -> None: ...
-    def solve(self, r: Array) -> Array: ...
+    @property
+    def arrays(self) -> Any: ...
+
+    def nothing(self) -> Any: ...
+    def forward(self, theta: Any) -> Any: ...
+    def adjoint(self, c: Any) -> Any: ...
+    def penalty(self, theta: Any) -> Any: ...
+    def factor(self, weights: Any) -> None: ...
+    def solve(self, r: Any) -> Any: ...
 
 
 class DenseNewtonSystem:
     """One hyperplane θ = (w, b), x̃ = (x, 1), penalty ½‖w‖²: the bias is free. The matrix is (d+1)
     × (d+1); the data are read in row blocks, without temporaries of their size. Without a bias
     x̃ = (x, 0), and the last parameter has a penalty, so that it stays zero."""
+
+    arrays = np
 
     def __init__(
         self,
@@ -326,6 +367,9 @@ class DenseNewtonSystem:
             (start, min(start + height, self.n_samples))
             for start in range(0, self.n_samples, height)
         ]
+
+    def nothing(self) -> Array:
+        return np.zeros(self.n_parameters)
 
     def forward(self, theta: Array) -> Array:
         result = np.empty(self.n_samples)
@@ -376,12 +420,17 @@ class DenseNewtonSystem:
 class SmallNewtonSystem:
     """The same system for data small enough to hold as one float64 array."""
 
+    arrays = np
+
     def __init__(self, products: DenseProducts | SparseProducts, has_bias: bool = True) -> None:
         self.n_samples = products.n_samples
         self.n_parameters = products.n_features + 1
         self._A = np.full((self.n_samples, self.n_parameters), 1.0 if has_bias else 0.0)
         products.fill_rows(self._A[:, :-1])
         self._unit = np.append(np.ones(products.n_features), 0.0 if has_bias else 1.0)
+
+    def nothing(self) -> Array:
+        return np.zeros(self.n_parameters)
 
     def forward(self, theta: Array) -> Array:
         return self._A @ theta

@@ -11,11 +11,14 @@ step is exact. The multipliers are a_i = ξ_i / d_i; the problem judges the feas
 
 S. S. Keerthi and D. DeCoste, "A modified finite Newton method for fast solution of large scale
 linear SVMs", Journal of Machine Learning Research 6, 2005.
+
+The descent is written for arrays of NumPy's and for tensors alike (`devices.linear`).
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +26,10 @@ from lindero.errors import SolverError
 from lindero.kernels.operator import ProductKernel
 from lindero.kernels.special import RidgedKernel
 from lindero.problems.dual_qp import DualQP
-from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.interior_point import (
     SMALL_DATA,
+    LinearProblem,
     NewtonSystem,
     make_newton_system,
 )
@@ -48,48 +51,51 @@ class SquaredNewtonSolver(Solver):
         base = kernel.base if isinstance(kernel, RidgedKernel) else None
         if not (isinstance(base, ProductKernel) and base.function.name == "linear"):
             raise SolverError("Newton's method needs a linear kernel with ridges.")
+        assert isinstance(kernel, RidgedKernel)
         small = base.n_samples * base.products.n_features <= SMALL_DATA
         with TileThreads(1 if small else self.n_threads) as threads:
             products = base.astype(np.float64).products
             system = make_newton_system(products, small, threads, problem.has_bias)
-            descent = _NewtonDescent(problem, system, self.tol, start)
+            descent = NewtonDescent(problem, system, kernel.ridge, self.tol, start)
             status = descent.run(limits, number, begun)
         a, f = descent.best_a, descent.best_f
         seconds = time.perf_counter() - begun
         return Solution(a, f, problem.bias(a, f), status, descent.n_iter, seconds)
 
 
-class _NewtonDescent:
-    """The iterate θ, and the best judged point found on the way."""
+class NewtonDescent:
+    """The iterate θ, and the best judged point found on the way; of arrays of NumPy's, or tensors.
+    `ridge` is that of each sample."""
 
     def __init__(
-        self, problem: DualQP, system: NewtonSystem, tol: float, start: Solution | None
+        self,
+        problem: LinearProblem,
+        system: NewtonSystem,
+        ridge: Any,
+        tol: float,
+        start: Solution | None,
     ) -> None:
-        assert isinstance(problem.kernel, RidgedKernel)
-        self.problem, self.system, self.tol = problem, system, tol
-        self.ridge = problem.kernel.ridge
+        self.problem, self.system, self.ridge, self.tol = problem, system, ridge, tol
+        self.arrays = system.arrays
         self.n_iter = 0
-        self.theta = np.zeros(system.n_parameters)
-        self.best_a = problem.start(start.a if start is not None else None)
-        self.best_f, self.best_gap = np.zeros(system.n_samples), np.inf
+        self.theta = system.nothing()
+        self.best_a = self.arrays.zeros_like(problem.p)
+        self.best_f, self.best_gap = problem.at_samples(self.best_a), np.inf
         if start is not None:
-            z = problem.at_samples(problem.s * self.best_a)
-            self.theta = system.adjoint(z)
-            self._consider(self.best_a)
+            self._consider(start.a)
+            self.theta = system.adjoint(problem.at_samples(problem.s * self.best_a))
             self.theta[-1] = problem.bias(self.best_a, self.best_f)
 
-    def _errors(self, reach: Array) -> Array:
+    def _errors(self, reach: Any) -> Any:
         """ξ of each variable, from x̃·θ of each sample."""
         problem = self.problem
-        at = reach if problem.sample_of is None else reach[problem.sample_of]
-        return np.asarray(np.maximum(0.0, -(problem.s * at + problem.p)))
+        return (-(problem.s * self._at_variables(reach) + problem.p)).clip(0.0, None)
 
-    def _at_variables(self, values: Array) -> Array:
+    def _at_variables(self, values: Any) -> Any:
         sample_of = self.problem.sample_of
-        at: Array = values if sample_of is None else values[sample_of]
-        return at
+        return values if sample_of is None else values[sample_of]
 
-    def _objective(self, theta: Array, errors: Array) -> float:
+    def _objective(self, theta: Any, errors: Any) -> float:
         losses = errors * errors / self._at_variables(self.ridge)
         return 0.5 * float(theta @ self.system.penalty(theta)) + 0.5 * float(losses.sum())
 
@@ -121,7 +127,7 @@ class _NewtonDescent:
         except np.linalg.LinAlgError:
             return Status.PRECISION
 
-    def _step(self, reach: Array) -> Array | None:
+    def _step(self, reach: Any) -> Any:
         """Move θ downhill; x̃·θ there, None where rounding leaves no way down."""
         problem, system = self.problem, self.system
         errors = self._errors(reach)
@@ -129,9 +135,9 @@ class _NewtonDescent:
         gradient = system.penalty(self.theta) - system.adjoint(
             problem.at_samples(problem.s * (errors * prices))
         )
-        weights = problem.at_samples(np.where(errors > 0.0, prices, 0.0))
+        weights = problem.at_samples(self.arrays.where(errors > 0.0, prices, 0.0))
         if not weights.any():  # no row has an error: any bias is as good, and w = 0 is best
-            weights = np.full_like(weights, float(prices.min()))
+            weights = self.arrays.full_like(weights, float(prices.min()))
         system.factor(weights)
         move = -system.solve(gradient)
         along, slope = system.forward(move), float(gradient @ move)
@@ -149,7 +155,7 @@ class _NewtonDescent:
             return reach + along
         return None
 
-    def _consider(self, near: Array) -> None:
+    def _consider(self, near: Any) -> None:
         """Keep the feasible point near the one given, if its KKT gap is the best so far."""
         problem = self.problem
         a = problem.nearest_feasible(near)
@@ -159,6 +165,6 @@ class _NewtonDescent:
         weights = self.system.adjoint(z)
         weights[-1] = 0.0
         f = self.system.forward(weights) + self.ridge * z
-        gap = problem.judge(a, f).kkt_gap
+        gap = problem.kkt_gap(a, f)
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap

@@ -41,7 +41,7 @@ many steps of decomposition are made first as take about that time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -219,10 +219,41 @@ class ScaledSolver(Solver):
     base: Callable[..., Solver] = GeneralSolver
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
+        tol = self._find_tol(problem)
+        return self._refine(
+            problem, self._to(tol).solve(problem, start, limits, number), tol, limits, number
+        )
+
+    def solve_all(
+        self, problems: Sequence[DualQP], starts: Sequence[Start], limits: Limits
+    ) -> list[Solution]:
+        """The solution of each problem: those to one gap at once, where `base` can do that. What is
+        then too far off for the margin it led to goes on alone."""
+        tols = [self._find_tol(problem) for problem in problems]
+        solved: dict[int, Solution] = {}
+        for tol in sorted(set(tols)):
+            alike = [number for number, own in enumerate(tols) if own == tol]
+            together = getattr(self._to(tol), "solve_all", None)
+            if together is not None:
+                found = together([problems[k] for k in alike], [starts[k] for k in alike], limits)
+                solved |= dict(zip(alike, found, strict=True))
+        return [
+            self._refine(problem, solved[number], tols[number], limits, number)
+            if number in solved
+            else self.solve(problem, starts[number], limits, number)
+            for number, problem in enumerate(problems)
+        ]
+
+    def _find_tol(self, problem: DualQP) -> float:
+        """The gap that the scale of a problem asks for."""
         scale = float(np.abs(problem.delta).max() * np.abs(problem.kernel.diagonal()).mean())
-        tol = self.tol * (min(1.0, scale) if scale > 0 else 1.0)
+        return self.tol * (min(1.0, scale) if scale > 0 else 1.0)
+
+    def _refine(
+        self, problem: DualQP, solution: Solution, tol: float, limits: Limits, number: int
+    ) -> Solution:
+        """To smaller gaps, as long as the margin asks for that."""
         finest = _FINEST * tol
-        solution = self._to(tol).solve(problem, start, limits, number)
         while problem.group_sizes is not None and solution.status is Status.OPTIMAL:
             gap = problem.judge(solution.a, solution.f, solution.bias).kkt_gap
             wanted = _SHARE * margin_of(solution.bias)[1]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from lindero.svm.incremental.one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
     from lindero.svm.incremental.svc import IncrementalSVC as IncrementalSVC
     from lindero.svm.incremental.svr import IncrementalSVR as IncrementalSVR
-    from lindero.svm.least_cost import l1_min_c as l1_min_c
     from lindero.svm.linear_svc import LinearSVC as LinearSVC
+    from lindero.svm.linear_svc import l1_min_c as l1_min_c
     from lindero.svm.linear_svr import LinearSVR as LinearSVR
     from lindero.svm.nu_svc import NuSVC as NuSVC
     from lindero.svm.nu_svr import NuSVR as NuSVR
@@ -66,7 +66,7 @@ _HOMES = {
     "calibrate": ".calibration",
     "calibrated": ".calibration",
     "costs_from_matrix": ".costs",
-    "l1_min_c": ".least_cost",
+    "l1_min_c": ".linear_svc",
 }
 __all__ = [name for name in _HOMES if name != "calibrated"]  # an old name
 

@@ -18,8 +18,9 @@ from lindero.devices.homes import read_vector
 from lindero.errors import DeviceRefusal, warn_user
 from lindero.problems.formulation import Task
 from lindero.runtime.arrays import Array
-from lindero.svm.fitting import FittedMachines, KernelEstimator
+from lindero.svm.fitted_machines import FittedMachines
 from lindero.svm.following import home_of
+from lindero.svm.kernel_estimator import KernelEstimator
 from lindero.transaction import become, fitting_aside, unfitted_copy
 from lindero.validation import (
     encode_labels,

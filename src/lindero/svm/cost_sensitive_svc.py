@@ -18,11 +18,12 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.partitioned import fitting_partitions, scoring_partitions
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback, Certificate
-from lindero.svm import fitting
+from lindero.svm import judging, kernel_estimator
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
-from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
+from lindero.svm.fitting import TrainingSet
 from lindero.svm.following import answering_at_home, home_of, scoring_at_home
+from lindero.svm.kernel_estimator import KernelEstimator, MachineOptions
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     find_classes,
@@ -249,7 +250,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def _options(self) -> MachineOptions:
         return MachineOptions(self.solver)
 
-    decision_function = fitting.decision_function
+    decision_function = kernel_estimator.decision_function
     score = scoring_partitions(scoring_at_home(ClassifierMixin.score))
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
@@ -291,7 +292,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             Their signs are the predictions, and
             ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
         """
-        return fitting.leave_one_out(self, X, y, (sample_weight, sample_cost))
+        return judging.leave_one_out(self, X, y, (sample_weight, sample_cost))
 
     def _weigh_again(self, X: Any, targets: Any, sample_weight: Any) -> Array:
         _, weights = _read_weights(X, *sample_weight)

@@ -13,20 +13,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lindero.devices.rows import DeviceRows
+from lindero.errors import DeviceRefusal
 from lindero.problems.class_margin import ClassMargin, ClassProblem
 from lindero.problems.dual_qp import Judgement
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.sparse_rows import count_entries, list_entries
 from lindero.solvers.class_descent import ClassDescentSolver
 from lindero.solvers.solution import Certificate, Solution, Status
-from lindero.svm.fitting import (
-    FittedMachines,
-    KernelEstimator,
-    TrainingSet,
-    adopt_solutions,
-    find_starts,
-    say_what_was_found,
-)
+from lindero.svm.fitted_machines import FittedMachines, adopt_solutions, find_starts
+from lindero.svm.fitting import TrainingSet
+from lindero.svm.judging import say_what_was_found
+from lindero.svm.kernel_estimator import KernelEstimator
 
 #: The share of entries other than zero below which a table is worked on as a sparse one.
 _FEW = 0.4
@@ -41,6 +39,8 @@ def fit_all_classes(
     training = estimator._read(X, y, sample_weight)
     if not isinstance(training.formulation, ClassMargin):
         return KernelEstimator._fit(estimator, X, y, sample_weight, last)
+    if isinstance(training.X, DeviceRows):
+        raise DeviceRefusal("multi_class='crammer_singer' is solved by the CPU only.")
     problem, rows = state_classes(training)
     if not sp.issparse(problem.X):
         problem = replace(problem, X=make_sparse_if_few(problem.X))

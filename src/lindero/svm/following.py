@@ -320,9 +320,11 @@ def _follow(estimator: Any) -> bool:
 
 def _make_dense(model: Any) -> Any:
     """Devices have no sparse vectors."""
-    vectors = vars(model).get("support_vectors_")
-    if sp.issparse(vectors):
-        model.support_vectors_, model.dual_coef_ = vectors.toarray(), dense(model.dual_coef_)
+    for name in _ROWS:
+        if sp.issparse(vars(model).get(name)):
+            setattr(model, name, vars(model)[name].toarray())
+    if hasattr(model, "dual_coef_"):
+        model.dual_coef_ = dense(model.dual_coef_)
     return model
 
 

@@ -16,8 +16,9 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
 from lindero.svm.batches import learn_batch
-from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
+from lindero.svm.fitting import TrainingSet
 from lindero.svm.following import scoring_at_home
+from lindero.svm.kernel_estimator import KernelEstimator, MachineOptions
 from lindero.svm.linear_svc import LINEAR, LINEAR_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -129,6 +130,7 @@ default="epsilon_insensitive"
     kernel = "linear"
     gamma, degree, coef0 = 1.0, 3, 0.0
     cache_size = 200.0
+    _runs_on_devices = True
     _keeps_vectors = False
     _takes_objects = False
     _takes_any_order = True

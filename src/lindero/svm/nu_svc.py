@@ -16,16 +16,10 @@ from lindero.problems.dual_qp import ROUNDING
 from lindero.problems.margin import NuMargin, largest_nu, margin_of
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback, Status
-from lindero.svm import fitting
-from lindero.svm.fitting import (
-    Functions,
-    KernelEstimator,
-    MachineOptions,
-    Solved,
-    TrainingSet,
-    read_classes,
-)
+from lindero.svm import kernel_estimator, probability
+from lindero.svm.fitting import Functions, Solved, TrainingSet, read_classes
 from lindero.svm.following import scoring_at_home
+from lindero.svm.kernel_estimator import KernelEstimator, MachineOptions
 from lindero.svm.multiclass import describe_task
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, make_kernel_function
@@ -253,10 +247,10 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             f"at most that{advice}. (specified nu is infeasible)"
         )
 
-    decision_function = fitting.decision_function
-    predict_proba = fitting.predict_proba
-    predict_log_proba = fitting.predict_log_proba
-    probA_, probB_ = fitting.prob_a, fitting.prob_b  # noqa: N815
+    decision_function = kernel_estimator.decision_function
+    predict_proba = probability.predict_proba
+    predict_log_proba = probability.predict_log_proba
+    probA_, probB_ = probability.prob_a, probability.prob_b  # noqa: N815
 
     score = scoring_at_home(ClassifierMixin.score)
 

@@ -20,28 +20,26 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from lindero.devices.homes import to_host
+from lindero.devices.rows import DeviceRows
 from lindero.errors import warn_user
 from lindero.kernels.landmarks import choose_landmarks
 from lindero.kernels.nystrom import (
     ErrorSample,
-    NystromMap,
     feature_kernel,
     join_gaps,
     landmark_kernel,
+    make_map,
     weigh_features,
 )
+from lindero.kernels.operator import ProductKernel
 from lindero.models.kernel_machine import KernelMachine
 from lindero.problems.formulation import KernelExpansion
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.solution import Callback, Limits
-from lindero.svm.fitting import (
-    Functions,
-    KernelEstimator,
-    Solved,
-    TrainingSet,
-    fit_machines,
-)
+from lindero.svm.fitting import Functions, Solved, TrainingSet, fit_machines
+from lindero.svm.kernel_estimator import KernelEstimator
 
 #: Numbers of landmarks that are tried: the first, and the largest.
 _FEWEST, _MOST = 64, 4096
@@ -69,7 +67,7 @@ def approximate(estimator: KernelEstimator, training: TrainingSet, begun: float)
     return see_through(training, features, estimator.cache_size)
 
 
-def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: float) -> NystromMap:
+def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: float) -> Any:
     """Features for the kernel of these rows; sets the landmarks of the estimator."""
     estimator._begun = begun
     random = _make_generator(estimator.random_state)
@@ -79,7 +77,7 @@ def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: fl
     landmarks = choose_landmarks(
         training.X, training.weights, training.function, n, estimator.landmarks, random
     )
-    features = NystromMap(landmarks, training.function)
+    features = make_map(training.X, landmarks, training.function)
     if features.negative > _INDEFINITE:
         warn_user(
             f"The {training.function.name} kernel is not positive semi-definite on these data: "
@@ -91,7 +89,7 @@ def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: fl
     return features
 
 
-def see_through(training: TrainingSet, features: NystromMap, megabytes: float) -> TrainingSet:
+def see_through(training: TrainingSet, features: Any, megabytes: float) -> TrainingSet:
     """The same rows with these features for their kernel."""
     return replace(training, features=feature_kernel(training.X, features, megabytes))
 
@@ -99,7 +97,7 @@ def see_through(training: TrainingSet, features: NystromMap, megabytes: float) -
 def restate(self: KernelEstimator, training: TrainingSet) -> TrainingSet:
     """The rows of a fit as they were seen in it."""
     with single_threaded_blas:  # as in the fit, for the same digits
-        features = NystromMap(self.landmarks_, training.function)
+        features = make_map(training.X, self.landmarks_, training.function)
         return see_through(training, features, self.cache_size)
 
 
@@ -109,8 +107,9 @@ def finish(
     """Turn each function of the rows into one of the landmarks, and measure what these miss."""
     features, rows = self._features, training.features
     weights = _weigh_landmarks(training, functions)
-    self.landmark_coef_ = weights @ features.root.T
-    known = None if rows is None else rows.products.source
+    self.landmark_coef_ = features.expand(weights)
+    known = rows.products.source if isinstance(rows, ProductKernel) else None
+    known = known if isinstance(known, np.ndarray) else None
     sample = ErrorSample(training.X, features, np.random.default_rng(0), known)
     parts = [
         sample.measure(task.rows, function.coefficients, w)
@@ -151,15 +150,17 @@ def _make_generator(random_state: Any) -> np.random.Generator:
 # -- predicting -----------------------------------------------------------------------------------
 
 
-def evaluate(self: KernelEstimator, X: Any) -> Array:
-    """The output of each machine for each checked row: (n_rows, n_machines)."""
+def evaluate(self: KernelEstimator, X: Any) -> Any:
+    """The output of each machine for each checked row: (n_rows, n_machines), where the rows are."""
     function = self._machines_.function
     return _evaluate_at(self.landmarks_, function, self.landmark_coef_, self.intercept_, X)
 
 
 def _evaluate_at(
     landmarks: Any, function: Any, coefficients: Array, intercepts: Array, X: Any
-) -> Array:
+) -> Any:
+    if isinstance(X, DeviceRows):
+        return X.evaluate(landmarks, function, coefficients, intercepts, None)
     kernel = landmark_kernel(landmarks, function)
     return KernelMachine(kernel, coefficients, intercepts).decision_values(X)
 
@@ -256,7 +257,7 @@ def _try_number(
     landmarks = choose_landmarks(
         part.X, part.weights, part.function, n, estimator.landmarks, random
     )
-    features = NystromMap(landmarks, part.function)
+    features = make_map(part.X, landmarks, part.function)
     part = see_through(part, features, estimator.cache_size)
     tol = estimator.tol * part.formulation.unit
     limits = estimator._limits(estimator.callback, len(part.tasks))
@@ -271,10 +272,10 @@ def _try_number(
         else part.formulation.recover(problem, solution, tol)
         for task, (problem, solution) in zip(part.tasks, solved, strict=True)
     ]
-    coefficients = _weigh_landmarks(part, functions) @ features.root.T
+    coefficients = features.expand(_weigh_landmarks(part, functions))
     intercepts = np.array([function.intercept for function in functions])
     values = _evaluate_at(landmarks, part.function, coefficients, intercepts, rest.X)
-    return _sum_losses(rest, values)
+    return _sum_losses(rest, to_host(values))
 
 
 def _sum_losses(rest: TrainingSet, values: Array) -> Array:

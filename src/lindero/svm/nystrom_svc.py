@@ -15,10 +15,11 @@ from lindero.kernels.landmarks import LANDMARKS
 from lindero.problems.margin import CostMargin
 from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
-from lindero.svm import fitting, nystrom
+from lindero.svm import kernel_estimator, nystrom
 from lindero.svm.costs import class_terms
-from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet, read_classes
+from lindero.svm.fitting import TrainingSet, read_classes
 from lindero.svm.following import scoring_at_home
+from lindero.svm.kernel_estimator import KernelEstimator, MachineOptions
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, make_kernel_function, weigh_classes
 
@@ -158,6 +159,7 @@ class NystromSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     True
     """
 
+    _runs_on_devices = True
     _formulation = CostMargin
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -219,7 +221,7 @@ class NystromSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     _finish = nystrom.finish
     _limits = nystrom.limit
     _evaluate = nystrom.evaluate
-    decision_function = fitting.decision_function
+    decision_function = kernel_estimator.decision_function
     score = scoring_partitions(scoring_at_home(ClassifierMixin.score))
 
 

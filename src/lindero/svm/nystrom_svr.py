@@ -14,8 +14,9 @@ from lindero.problems.tube import Tube
 from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
 from lindero.svm import nystrom
-from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
+from lindero.svm.fitting import TrainingSet
 from lindero.svm.following import scoring_at_home
+from lindero.svm.kernel_estimator import KernelEstimator, MachineOptions
 from lindero.svm.nystrom_svc import NYSTROM_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -121,6 +122,7 @@ class NystromSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     True
     """
 
+    _runs_on_devices = True
     _formulation = Tube
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

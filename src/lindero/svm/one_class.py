@@ -11,8 +11,9 @@ from sklearn.utils._param_validation import Interval
 
 from lindero.problems.novelty import Novelty
 from lindero.solvers.solution import Callback
-from lindero.svm.fitting import Functions, KernelEstimator, Solved, TrainingSet
+from lindero.svm.fitting import Functions, Solved, TrainingSet
 from lindero.svm.following import answering_at_home
+from lindero.svm.kernel_estimator import KernelEstimator
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,

@@ -25,14 +25,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
+from lindero.devices.homes import to_host
+from lindero.errors import warn_user
 from lindero.models.probabilities import fit_sigmoid
 from lindero.runtime.arrays import Array
+from lindero.solvers.solution import Limits
 from lindero.svm.calibration import CALIBRATION
+from lindero.svm.fitted_machines import adopt_solutions
+from lindero.svm.fitting import TrainingSet, cut_rows, fit_machines
+from lindero.svm.following import answering_at_home
+from lindero.transaction import unfitted_copy
+
+if TYPE_CHECKING:
+    from lindero.svm.kernel_estimator import KernelEstimator
 
 DEPRECATED = (
     "The `probability` parameter is deprecated, as in scikit-learn. For probabilities wrap the "
@@ -61,25 +73,6 @@ _LEAST_PAIR, _LIBSVM_ERROR, _LIBSVM_STEPS = 1e-7, 0.005, 100
 _CHUNK = 2**20
 
 
-class ProbabilityMethod:
-    """A method that is there with ``probability=True`` only, and says what to use instead."""
-
-    def __init__(self, function: Callable[..., Array]) -> None:
-        self.function = function
-        update_wrapper(self, function)  # type: ignore[arg-type]
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self.function
-        if instance.probability in (False, "deprecated"):
-            name = self.function.__name__
-            raise AttributeError(
-                f"{owner.__name__} has no {name}: {name} is not available when "
-                f"probability=False. {CALIBRATION}"
-            )
-        return self.function.__get__(instance, owner)
-
-
 # -- curves ---------------------------------------------------------------------------------------
 
 
@@ -104,6 +97,49 @@ def split_rows(codes: Array, random_state: Any) -> list[tuple[Array, Array]]:
     seed = 0 if random_state is None else random_state
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     return list(splitter.split(np.zeros((len(codes), 1)), codes))
+
+
+def fit_curves(estimator: KernelEstimator, training: TrainingSet, limits: Limits) -> None:
+    """Platt's curve of each machine, from the values of rows left out."""
+    assert training.codes is not None
+    options, rows = estimator._options(), np.flatnonzero(training.bounds > 0)
+    splits = split_rows(training.codes[rows], options.random_state)
+    if not splits:
+        warn_user(
+            "A class has a single row, which no fold can leave out: the probabilities are "
+            "those of values of the training rows themselves, and too sure.",
+            UserWarning,
+        )
+    if splits and not limits.interrupted:
+        values = np.zeros((len(training.weights), len(training.tasks)))
+        for left, out in splits:
+            values[rows[out]] = evaluate_without(estimator, training, rows[left], rows[out], limits)
+    else:
+        values = np.asarray(to_host(estimator._evaluate(training.X)))
+    counts = training.weights / estimator.class_weight_[training.codes]
+    curves = [
+        fit_rising_curve(values[task.rows, k], task.targets > 0, counts[task.rows])
+        for k, task in enumerate(training.tasks)
+    ]
+    estimator._probA, estimator._probB = (np.array(part) for part in zip(*curves, strict=True))
+
+
+def evaluate_without(
+    estimator: KernelEstimator, training: TrainingSet, train: Array, test: Array, limits: Limits
+) -> Array:
+    """The outputs for some rows of machines fitted to others."""
+    X_train, X_test = cut_rows(training.X, train, test, estimator.kernel)
+    assert training.codes is not None
+    part = TrainingSet.of(
+        training.formulation, X_train, training.function, training.weights[train],
+        training.codes[train], training.n_classes, training.scheme,
+    )  # fmt: skip
+    part, model = estimator._make_feasible(part), unfitted_copy(estimator)
+    make_solver = part.choose_solver(estimator._options().solver)
+    tol = estimator.tol * part.formulation.unit
+    [solved] = fit_machines([part], make_solver, tol, estimator.cache_size, limits)
+    adopt_solutions(model, part, solved)
+    return np.asarray(to_host(model._evaluate(X_test)))
 
 
 # -- from values to probabilities -----------------------------------------------------------------
@@ -216,3 +252,111 @@ def put_first(probabilities: Array, codes: Array) -> Array:
     part[at, own] = pooled + _AHEAD * n_pooled
     found[rows] = part / part.sum(axis=1, keepdims=True)
     return found
+
+
+# -- methods of estimators -------------------------------------------------------------------------
+
+
+class ProbabilityMethod:
+    """A method that is there with ``probability=True`` only, and says what to use instead."""
+
+    def __init__(self, function: Callable[..., Array]) -> None:
+        self.function = function
+        update_wrapper(self, function)  # type: ignore[arg-type]
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self.function
+        if instance.probability in (False, "deprecated"):
+            name = self.function.__name__
+            raise AttributeError(
+                f"{owner.__name__} has no {name}: {name} is not available when "
+                f"probability=False. {CALIBRATION}"
+            )
+        return self.function.__get__(instance, owner)
+
+
+@ProbabilityMethod
+@answering_at_home
+def predict_proba(self: KernelEstimator, X: Any) -> Array:
+    """The probability of each class, with ``probability=True`` only.
+
+    The most probable class is the one that `predict` answers. (Of a model of LIBSVM that was loaded
+    they are LIBSVM's, where it may be another one.)
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        In the order of `classes_`.
+    """
+    check_is_fitted(self)
+    if not hasattr(self, "_probA"):
+        raise NotFittedError(
+            "predict_proba is not available when fitted with probability=False: fit again."
+        )
+    values, curves = self._values(X), (self._probA, self._probB)
+    n_classes, scheme = len(self.classes_), self._machines_.scheme
+    if hasattr(self, "_libsvm_order"):  # a model that LIBSVM trained
+        return compute_as_libsvm(values, curves, self._libsvm_order)
+    return compute_probabilities(values, curves, self._pick(values), n_classes, scheme)
+
+
+@ProbabilityMethod
+@answering_at_home
+def predict_log_proba(self: KernelEstimator, X: Any) -> Array:
+    """The logarithms of the probabilities, with ``probability=True`` only.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+    Returns
+    -------
+    log_probabilities : ndarray of shape (n_samples, n_classes)
+        In the order of `classes_`.
+    """
+    return np.asarray(np.log(predict_proba.function(self, X)))
+
+
+def _get_curve_part(self: KernelEstimator, name: str) -> Array:
+    """What scikit-learn deprecates together with `probability`."""
+    check_is_fitted(self)
+    warn_user(f"Attribute `{name}` was deprecated with `probability`. {CALIBRATION}", FutureWarning)
+    return np.asarray(getattr(self, f"_{name.rstrip('_')}", np.empty(0)))
+
+
+def _get_prob_a(self: KernelEstimator) -> Array:
+    """A of each machine in ``1 / (1 + exp(A * value + B))``, empty without probabilities."""
+    return _get_curve_part(self, "probA_")
+
+
+def _get_prob_b(self: KernelEstimator) -> Array:
+    """B of each machine in ``1 / (1 + exp(A * value + B))``, empty without probabilities."""
+    return _get_curve_part(self, "probB_")
+
+
+prob_a, prob_b = property(_get_prob_a), property(_get_prob_b)
+
+
+# -- for model files -------------------------------------------------------------------------------
+
+
+def adopt_curves(estimator: Any, curves: tuple[Array, Array], order: Array) -> None:
+    """Give a classifier the probabilities of one that LIBSVM has trained; `order` is where each
+    class was in its file."""
+    estimator.probability = True
+    estimator._probA, estimator._probB = curves
+    estimator._libsvm_order = order
+
+
+def find_curves(estimator: Any) -> tuple[Array, Array] | None:
+    """A and B of the probabilities of each machine; None of an estimator without any."""
+    if not hasattr(estimator, "_probA"):
+        return None
+    return np.asarray(estimator._probA), np.asarray(estimator._probB)

@@ -22,7 +22,7 @@ from lindero.problems.ranking import Queries
 from lindero.runtime.arrays import Array
 from lindero.solvers.ranking import RankingDescentSolver, RankingPairsSolver
 from lindero.solvers.solution import Callback, Certificate, Limits, Status
-from lindero.svm.fitting import warn_if_indefinite
+from lindero.svm.judging import warn_if_indefinite
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
 from lindero.transaction import fitting_aside

@@ -16,14 +16,10 @@ from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.solvers.xi_alpha import XiAlphaEstimates, estimate_errors
-from lindero.svm import fitting
-from lindero.svm.fitting import (
-    KernelEstimator,
-    MachineOptions,
-    TrainingSet,
-    read_classes,
-)
+from lindero.svm import judging, kernel_estimator, probability
+from lindero.svm.fitting import TrainingSet, read_classes
 from lindero.svm.following import answering_at_home, scoring_at_home
+from lindero.svm.kernel_estimator import KernelEstimator, MachineOptions
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, make_kernel_function, weigh_classes
 
@@ -221,8 +217,8 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             self.random_state,
         )  # fmt: skip
 
-    decision_function = fitting.decision_function
-    leave_one_out = fitting.leave_one_out
+    decision_function = kernel_estimator.decision_function
+    leave_one_out = judging.leave_one_out
 
     @answering_at_home
     def estimate_xi_alpha(
@@ -266,7 +262,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         if not (isinstance(rho, Real) and 0.0 < float(rho) <= 2.0):
             raise ValueError(f"rho must be above 0 and at most 2, not {rho!r}.")
         values = self._values(X)
-        _, restated = self._restate(*self._read_again(X, y, sample_weight))
+        _, restated = judging.restate(self, *self._read_again(X, y, sample_weight))
         if len(self.classes_) != 2:
             raise ValueError(
                 f"xi-alpha estimates are for two classes, and there are {len(self.classes_)}: use "
@@ -276,6 +272,6 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return estimate_errors(problem, a, values[task.rows, 0], task.rows, float(rho))
 
     score = scoring_partitions(scoring_at_home(ClassifierMixin.score))
-    predict_proba = fitting.predict_proba
-    predict_log_proba = fitting.predict_log_proba
-    probA_, probB_ = fitting.prob_a, fitting.prob_b  # noqa: N815
+    predict_proba = probability.predict_proba
+    predict_log_proba = probability.predict_log_proba
+    probA_, probB_ = probability.prob_a, probability.prob_b  # noqa: N815

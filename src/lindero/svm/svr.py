@@ -15,9 +15,10 @@ from lindero.problems.tube import Tube
 from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
-from lindero.svm import fitting
-from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
+from lindero.svm import judging
+from lindero.svm.fitting import TrainingSet
 from lindero.svm.following import scoring_at_home
+from lindero.svm.kernel_estimator import KernelEstimator, MachineOptions
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -173,5 +174,5 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     def _options(self) -> MachineOptions:
         return MachineOptions(self.solver)
 
-    leave_one_out = fitting.leave_one_out
+    leave_one_out = judging.leave_one_out
     score = scoring_partitions(scoring_at_home(RegressorMixin.score))

@@ -30,17 +30,10 @@ from lindero.solvers.label_search import (
     keep_kernel,
 )
 from lindero.solvers.solution import Callback, Limits, Solver
-from lindero.svm import fitting
-from lindero.svm.fitting import (
-    FittedMachines,
-    Functions,
-    KernelEstimator,
-    MachineOptions,
-    Solved,
-    TrainingSet,
-    fit_machines,
-    make_tasks,
-)
+from lindero.svm import kernel_estimator
+from lindero.svm.fitted_machines import FittedMachines
+from lindero.svm.fitting import Functions, Solved, TrainingSet, fit_machines, make_tasks
+from lindero.svm.kernel_estimator import KernelEstimator, MachineOptions
 from lindero.svm.multiclass import pick_classes
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
@@ -590,7 +583,7 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             weights * self.class_weight_[targets],
         )
 
-    decision_function = fitting.decision_function
+    decision_function = kernel_estimator.decision_function
 
 
 class _HeldOut(NamedTuple):

@@ -21,7 +21,7 @@ from lindero.persist.registry import Kind, estimator_state, of_lindero, state_of
 from lindero.problems.formulation import Formulation, Task
 from lindero.problems.through_origin import OriginMargin, OriginTube
 from lindero.solvers.solution import Certificate, Status
-from lindero.svm.fitting import export_state, find_formulation, import_state
+from lindero.svm.fitted_machines import export_state, find_formulation, import_state
 from lindero.svm.linear_svc import STATED_MARGINS
 from lindero.svm.linear_svr import STATED_TUBES
 from lindero.svm.token_hasher import TokenHasher

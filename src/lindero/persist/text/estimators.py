@@ -42,14 +42,9 @@ from lindero.persist.text.libsvm import KERNELS as LIBSVM_KERNELS
 from lindero.persist.text.lines import ModelText
 from lindero.persist.text.svmlight import KERNELS, SvmlightModel, format_svmlight, read_svmlight
 from lindero.runtime.arrays import Array, dense
-from lindero.svm.fitting import (
-    FittedMachines,
-    adopt_curves,
-    adopt_machines,
-    find_curves,
-    find_kernel,
-)
+from lindero.svm.fitted_machines import FittedMachines, adopt_machines, find_kernel
 from lindero.svm.following import bring_to_cpu
+from lindero.svm.probability import adopt_curves, find_curves
 
 Model = TypeVar("Model", LibsvmModel, SvmlightModel)
 

@@ -56,7 +56,7 @@ from lindero.solvers.coupled.trail import Extension, Trail
 from lindero.solvers.solution import Certificate, Limits, Status
 from lindero.svm.adaptive.places import Places
 from lindero.svm.adaptive.times import ROW_NUMBERS, TimeAxis
-from lindero.svm.fitting import warn_if_indefinite
+from lindero.svm.judging import warn_if_indefinite
 from lindero.validation import advise_scaling, make_kernel_function
 
 #: What to do where a fit stopped early, if not to allow more; who stops it by a callback knows.

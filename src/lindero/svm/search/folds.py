@@ -35,18 +35,17 @@ from lindero.runtime.threads import available_threads, single_threaded_blas
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.solution import Certificate, Limits
 from lindero.solvers.wrappers import PathSolver
+from lindero.svm.fitted_machines import adopt_solutions, remember_values
 from lindero.svm.fitting import (
     SIDE_BY_SIDE_ROWS,
-    KernelEstimator,
     Solved,
     TaskTurns,
     TrainingSet,
-    adopt_solutions,
-    certify_solutions,
     fit_machines,
-    remember_values,
     solve_together,
 )
+from lindero.svm.judging import certify_solutions
+from lindero.svm.kernel_estimator import KernelEstimator
 from lindero.svm.progress import SearchCallback, SearchProgress, counting_fits
 from lindero.validation import make_kernel_function
 

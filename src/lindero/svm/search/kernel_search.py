@@ -45,7 +45,6 @@ from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Limits
 from lindero.svm.calibration import CALIBRATION
-from lindero.svm.fitting import KernelEstimator
 from lindero.svm.following import (
     answering_at_home,
     fit_at_home,
@@ -55,6 +54,7 @@ from lindero.svm.following import (
     to_device,
     unpack_attributes,
 )
+from lindero.svm.kernel_estimator import KernelEstimator
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import (

@@ -121,7 +121,6 @@ class LinearSVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore
     coef0 = 0.0
     cache_size = 1000.0
     _kind = LinearSVC
-    _runs_on_devices = False
     _own_parameters = ("loss", "class_weight", "tol", "max_iter")
     _takes_objects = False
     _takes_any_order = True

@@ -17,8 +17,9 @@ from sklearn.utils.metaestimators import available_if
 from lindero.problems.formulation import Formulation
 from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
-from lindero.svm.fitting import BREAK_TIES, cut_rows, read_classes
+from lindero.svm.fitting import cut_rows, read_classes
 from lindero.svm.following import answering_at_home
+from lindero.svm.kernel_estimator import BREAK_TIES
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import SearchFold, Split
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
