@@ -3,9 +3,9 @@
 What is drawn, and by what chances, stands there; random numbers are drawn in the same order from
 the same generator, so that both choose the same rows but for rounding. Rows stay on the device:
 only the weights of rows, which are in the CPU's memory anyway, and numbers of rows go either way.
-k-means++ draws one landmark after the other, each a dozen small operations that the host does not
-wait for. Lloyd's sums are products with a table of zeros and ones: additions by atomics would come
-in another order each time.
+k-means++ draws up to 32 landmarks at a time, of which the host decides which are kept. Lloyd's sums
+are products with a table of zeros and ones: additions by atomics would come in another order each
+time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from torch import Tensor
 from lindero.devices.features import DeviceNystromMap
 from lindero.devices.kernel import DeviceKernel
 from lindero.devices.rows import DeviceRows
-from lindero.kernels.landmarks import HALVINGS, LLOYD_STEPS, count_candidates, draw_by
+from lindero.kernels.landmarks import (
+    DRAWN_AT_ONCE,
+    HALVINGS,
+    LLOYD_STEPS,
+    count_candidates,
+    draw_by,
+    keep_apart,
+)
 from lindero.kernels.operator import KernelFunction
 from lindero.runtime.arrays import Array
 
@@ -85,23 +92,31 @@ def draw_apart(
     """Numbers of `n` rows, each drawn by its squared distance from those before, and its weight."""
     kernel = DeviceKernel(X.values, function)
     own = kernel.diagonal_values()
-    draws = torch.as_tensor(random.random(n), device=own.device)
     places = torch.arange(len(own), device=own.device)
-    chosen = torch.empty(n, dtype=torch.int64, device=own.device)
     distances, left = torch.ones_like(own), X.vector(weights / weights.max())
-    for k in range(n):
-        chances = left * distances
-        chances = torch.where(chances.sum() > 0.0, chances, left)  # those left are the same to it
+    chosen: list[Tensor] = []
+    count, most = 0, 1
+    while count < n:
+        chances, size = left * distances, min(most, n - count)
+        if not bool(chances.sum() > 0.0):  # those left are the same to the kernel
+            chances, size = left, 1
         shares = chances.cumsum(0)
-        drawn = torch.searchsorted(shares, draws[k] * shares[-1], right=True)
+        draws = torch.as_tensor(random.random(size), device=own.device)
+        drawn = torch.searchsorted(shares, draws * shares[-1], right=True)
         last = torch.where(chances > 0.0, places, 0).amax()  # rounding may be beyond it
-        place = torch.minimum(drawn, last)[None]  # a number alone would have to be waited for
-        chosen[k : k + 1] = place
-        left.index_fill_(0, place, 0.0)
-        values = kernel.precise_block(place, slice(None))[0]
-        apart = (own - 2.0 * values + own[place]).clamp(min=0.0)
-        distances = torch.minimum(distances, apart) if k else apart
-    return chosen
+        drawn = torch.minimum(drawn, last)
+        values = kernel.precise_block(drawn, slice(None))
+        apart = own[drawn][:, None] - 2.0 * values[:, drawn] + own[drawn]
+        least = distances[drawn].cpu().numpy() * random.random(size)
+        kept = keep_apart(apart.cpu().numpy(), least)
+        drawn = drawn[kept]
+        nearest = ((own[drawn][:, None] - 2.0 * values[kept]).amin(0) + own).clamp(min=0.0)
+        distances = torch.minimum(distances, nearest) if chosen else nearest
+        left.index_fill_(0, drawn, 0.0)
+        chosen.append(drawn)
+        count += len(kept)
+        most = min(2 * most, DRAWN_AT_ONCE) if 2 * len(kept) > size else max(1, most // 2)
+    return torch.cat(chosen)
 
 
 def move_to_means(X: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ _PER_LANDMARK, _LEAST_CANDIDATES = 10, 2_000
 LLOYD_STEPS = 5
 
 #: Rows drawn by the same distances, at the most.
-_DRAWN_AT_ONCE = 32
+DRAWN_AT_ONCE = 32
 
 #: Numbers whose squares can be summed in single precision.
 _LEAST_SINGLE, _MOST_SINGLE = 1e-12, 1e12
@@ -133,7 +133,7 @@ def draw_apart(
         drawn = np.minimum(drawn, np.flatnonzero(chances)[-1])  # rounding may be beyond the last
         among = kernel.probe(drawn)
         apart = own[drawn][:, None] - 2.0 * kernel.cross(among, among) + own[drawn]
-        kept = _keep_apart(apart, distances[drawn] * random.random(size))
+        kept = keep_apart(apart, distances[drawn] * random.random(size))
         drawn = drawn[kept]
         values = kernel.cross(kernel.probe(drawn), everything)
         values *= -2.0
@@ -142,11 +142,11 @@ def draw_apart(
         distances = np.minimum(distances, nearest) if chosen else nearest
         left[drawn] = 0.0
         chosen += drawn.tolist()
-        most = min(2 * most, _DRAWN_AT_ONCE) if 2 * len(kept) > size else max(1, most // 2)
+        most = min(2 * most, DRAWN_AT_ONCE) if 2 * len(kept) > size else max(1, most // 2)
     return np.array(chosen, dtype=np.intp)
 
 
-def _keep_apart(apart: Array, least: Array) -> list[int]:
+def keep_apart(apart: Array, least: Array) -> list[int]:
     """The first, and those after it whose squared distance from all that are kept is above these
     numbers."""
     kept = [0]
