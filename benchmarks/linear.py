@@ -3,11 +3,13 @@
     make bench-linear                                everything
     make bench-linear ARGS="--only sparse"           one part: see PARTS
 
-Times are processor time of whole fits, the least of three by turns (one where a fit takes seconds).
+Times are processor time of whole fits, the least of three by turns (one where a fit takes seconds,
+ten where it takes less than 0.05: of three such fits of either library the least was up to twice
+that of ten).
 Objectives are the primal ones, with the intercept that is best for the weights and has no penalty,
 by one function in float64 for both. In the sparse tables each library runs at the loosest tolerance
 of 0.1, 0.01, 0.001 and 0.0001 with which it gets there: LIBLINEAR within 1e-4 of its own objective
-at the finest one, lindero to an objective not above that of LIBLINEAR by 1e-4.
+at the finest one, lindero (with 3e-5 or 1e-5, if need be) to an objective not above that by 1e-4.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from data_sets import FOLDER, svmlight, synthetic
 from lindero.svm import SVC, LinearSVC, LinearSVCCV
 
 TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4)
+FINER = (3e-5, 1e-5)
+SHORT = 0.05
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 CLOSE = 1e-4
 TOLERANCES_OF_CLASSES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
@@ -103,9 +107,9 @@ def timed(fit: Callable[[], Any]) -> tuple[float, Any]:
 
 def best_by_turns(*fits: Callable[[], Any]) -> list[tuple[float, Any]]:
     best: list[tuple[float, Any]] = [timed(fit) for fit in fits]
-    for _ in range(2):
+    for turn in range(9):
         for k, fit in enumerate(fits):
-            if best[k][0] < 2.0:
+            if best[k][0] < (2.0 if turn < 2 else SHORT):
                 best[k] = min(best[k], timed(fit), key=lambda pair: pair[0])
     return best
 
@@ -141,10 +145,14 @@ def sparse(names: list[str], loss: str = "hinge") -> None:
                 ]
             finest = runs[TOLERANCES[-1]][1][1]
             theirs = next(run[1] for run in runs.values() if run[1][1] <= (1 + CLOSE) * finest)
-            ours = next(
-                (run[0] for run in runs.values() if run[0][1] <= (1 + CLOSE) * theirs[1]),
-                runs[TOLERANCES[-1]][0],
-            )
+            tried = [run[0] for run in runs.values()]
+            for tol in FINER:
+                if min(run[1] for run in tried) > (1 + CLOSE) * theirs[1]:
+                    [(seconds, model)] = best_by_turns(
+                        lambda C=C, tol=tol, X=X, y=y: LinearSVC(loss=loss, C=C, tol=tol).fit(X, y)
+                    )
+                    tried.append((seconds, primal(X, y, np.ravel(model.coef_), C, loss), tol))
+            ours = next((run for run in tried if run[1] <= (1 + CLOSE) * theirs[1]), tried[-1])
             same = runs[1e-3]
             ratios.append(theirs[0] / ours[0])
             rows.append([

@@ -174,8 +174,8 @@ def test_epochs_are_those_of_their_twin(make, dtype, epochs_before, beyond):
 def test_the_first_bias_is_that_of_least_loss():
     rng = np.random.default_rng(0)
     for _ in range(20):
-        problem, f = hinge(rng), rng.standard_normal(1)
-        f = np.resize(f, problem.kernel.n_samples)
+        problem, f = hinge(rng), rng.standard_normal(int(rng.integers(1, 3)))
+        f = np.resize(f, problem.kernel.n_samples)  # of two values, or of one as where fits begin
 
         def loss(b, problem=problem, f=f):
             residuals = problem.s * (f + b) + problem.p

@@ -3,8 +3,9 @@
 What is drawn, and by what chances, stands there; random numbers are drawn in the same order from
 the same generator, so that both choose the same rows but for rounding. Rows stay on the device:
 only the weights of rows, which are in the CPU's memory anyway, and numbers of rows go either way.
-Lloyd's sums are products with a table of zeros and ones: additions by atomics would come in another
-order each time.
+k-means++ draws up to 32 landmarks at a time, of which the host decides which are kept. Lloyd's sums
+are products with a table of zeros and ones: additions by atomics would come in another order each
+time.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from lindero.devices.features import DeviceNystromMap
 from lindero.devices.kernel import DeviceKernel
 from lindero.devices.rows import DeviceRows
 from lindero.kernels.landmarks import (
+    DRAWN_AT_ONCE,
     HALVINGS,
     LLOYD_STEPS,
     count_candidates,
     draw_by,
-    draw_more,
     keep_apart,
 )
 from lindero.kernels.operator import KernelFunction
@@ -92,27 +93,30 @@ def draw_apart(
     kernel = DeviceKernel(X.values, function)
     own = kernel.diagonal_values()
     places = torch.arange(len(own), device=own.device)
-    chosen: list[int] = []
-    distances, left, most = torch.ones_like(own), X.vector(weights / weights.max()), 1
-    while len(chosen) < n:
-        chances, size = left * distances, min(most, n - len(chosen))
-        if not float(chances.sum()) > 0.0:  # those left are the same to the kernel
+    distances, left = torch.ones_like(own), X.vector(weights / weights.max())
+    chosen: list[Tensor] = []
+    count, most = 0, 1
+    while count < n:
+        chances, size = left * distances, min(most, n - count)
+        if not bool(chances.sum() > 0.0):  # those left are the same to the kernel
             chances, size = left, 1
         shares = chances.cumsum(0)
-        drawn = torch.searchsorted(shares, X.vector(random.random(size)) * shares[-1], right=True)
+        draws = torch.as_tensor(random.random(size), device=own.device)
+        drawn = torch.searchsorted(shares, draws * shares[-1], right=True)
         last = torch.where(chances > 0.0, places, 0).amax()  # rounding may be beyond it
         drawn = torch.minimum(drawn, last)
         values = kernel.precise_block(drawn, slice(None))
-        values.mul_(-2.0).add_(own[drawn][:, None]).add_(own)
-        least = distances[drawn] * X.vector(random.random(size))
-        kept = keep_apart(values[:, drawn].cpu().numpy(), least.cpu().numpy())
+        apart = own[drawn][:, None] - 2.0 * values[:, drawn] + own[drawn]
+        least = distances[drawn].cpu().numpy() * random.random(size)
+        kept = keep_apart(apart.cpu().numpy(), least)
         drawn = drawn[kept]
-        nearest = values[kept].amin(0).clamp(min=0.0)
+        nearest = ((own[drawn][:, None] - 2.0 * values[kept]).amin(0) + own).clamp(min=0.0)
         distances = torch.minimum(distances, nearest) if chosen else nearest
-        left[drawn] = 0.0
-        chosen += drawn.tolist()
-        most = draw_more(most, size, len(kept))
-    return torch.tensor(chosen, device=own.device)
+        left.index_fill_(0, drawn, 0.0)
+        chosen.append(drawn)
+        count += len(kept)
+        most = min(2 * most, DRAWN_AT_ONCE) if 2 * len(kept) > size else max(1, most // 2)
+    return torch.cat(chosen)
 
 
 def move_to_means(X: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ _PER_LANDMARK, _LEAST_CANDIDATES = 10, 2_000
 LLOYD_STEPS = 5
 
 #: Rows drawn by the same distances, at the most.
-_DRAWN_AT_ONCE = 32
+DRAWN_AT_ONCE = 32
 
 #: Numbers whose squares can be summed in single precision.
 _LEAST_SINGLE, _MOST_SINGLE = 1e-12, 1e12
@@ -142,7 +142,7 @@ def draw_apart(
         distances = np.minimum(distances, nearest) if chosen else nearest
         left[drawn] = 0.0
         chosen += drawn.tolist()
-        most = draw_more(most, size, len(kept))
+        most = min(2 * most, DRAWN_AT_ONCE) if 2 * len(kept) > size else max(1, most // 2)
     return np.array(chosen, dtype=np.intp)
 
 
@@ -154,11 +154,6 @@ def keep_apart(apart: Array, least: Array) -> list[int]:
         if apart[k, kept].min() > least[k]:
             kept.append(k)
     return kept
-
-
-def draw_more(most: int, drawn: int, kept: int) -> int:
-    """How many rows to draw next by the same distances, after so many of those drawn were kept."""
-    return min(2 * most, _DRAWN_AT_ONCE) if 2 * kept > drawn else max(1, most // 2)
 
 
 def move_to_means(X: Array, weights: Array, chosen: Array) -> Array:

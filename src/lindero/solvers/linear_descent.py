@@ -43,7 +43,8 @@ see rows as they are given, in float32 or float64, without a copy; w and all sum
 (Only where many problems have the same sparse rows these are packed, see `kernels.packed_rows`.
 What a row has alone is then a ridge, a part of d_i in all of this.)
 
-In the end Σz = 0 is repaired, f = X w is computed (and w anew, where its rounding could matter or
+All of it is one file, since each part goes on from where the others leave z, w and b. In the end
+Σz = 0 is repaired, f = X w is computed (and w anew, where its rounding could matter or
 many rows have moved), and the problem judges that point.
 A point that it does not accept is where the next round begins, with a smaller goal.
 
@@ -219,7 +220,7 @@ class _CoordinateDescent:
         own = self.rows.packed.own if self.rows.packed is not None else 0.0
         self.ridge = self.ridge + own  # the columns that a row has alone are no more than that
         self.P = self._state_rows()
-        self.w, self.spare = np.zeros((2, self.rows.n_features))
+        self.w, self.spare = np.zeros(self.rows.n_features), np.zeros(self.rows.n_features)
         self.order = self.all.copy()
         mean_square = float(self.rows.squares.mean() + np.mean(own))
         self.mean_square = (mean_square or 1.0) if problem.has_bias else 0.0
@@ -230,7 +231,7 @@ class _CoordinateDescent:
         self.n_faces = self.summed = 0
         self.best_a = problem.start(start.a if start is not None else None)
         self.best_f, self.best_gap = np.zeros(n), np.inf
-        self.best_w: Array | None = None if self.best_a.any() else self.w.copy()
+        self.best_w: Array | None = None
         if start is None or not self.best_a.any():
             self.numbers[_BIAS] = best_bias(problem, self.best_f) if problem.has_bias else 0.0
             self._begin_at_bounds()
@@ -443,7 +444,8 @@ class _CoordinateDescent:
         gap = self.problem.judge(a, f).kkt_gap
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap
-            self.best_w = self.w.copy()
+            # This ends the fit, and w stays as it is; of other points w is summed if it is wanted.
+            self.best_w = self.w if gap <= self.tol else None
         return gap
 
     def _follow(self, moves: Array, z: Array) -> Array:
@@ -516,9 +518,14 @@ def best_bias(problem: DualQP, f: Array) -> float:
     no bound; there the rows count by what a unit of error costs."""
     weights = np.where(np.isinf(problem.u), 1.0, problem.u)
     bends = -problem.scores(f)
+    falls, slack = float(weights[problem.s > 0].sum()), 1e-12 * float(weights.sum())
+    ends = float(bends.min()), float(bends.max())
+    is_first = bends == ends[0]
+    if (is_first | (bends == ends[1])).all():  # where fits begin, without sorting
+        slope = float(weights[is_first].sum()) - falls
+        return 0.5 * (ends[int(slope < -slack)] + ends[int(slope <= slack)])
     order = np.argsort(bends, kind="stable")
-    slopes = np.cumsum(weights[order]) - float(weights[problem.s > 0].sum())
-    slack = 1e-12 * float(weights.sum())
+    slopes = np.cumsum(weights[order]) - falls
     first = min(int(np.searchsorted(slopes, -slack)), len(order) - 1)
     last = min(int(np.searchsorted(slopes, slack, side="right")), len(order) - 1)
     return 0.5 * float(bends[order[first]] + bends[order[last]])

@@ -62,14 +62,13 @@ _INDEFINITE = 1e-6
 
 def approximate(estimator: KernelEstimator, training: TrainingSet, begun: float) -> TrainingSet:
     """The same rows with features for their kernel; sets the landmarks of the estimator, which is
-    being fitted since `begun`."""
-    features = choose_features(estimator, training, begun)
+    being fitted since `begun`, and keeps the features until the fit ends."""
+    features = estimator._features = choose_features(estimator, training, begun)
     return see_through(training, features, estimator.cache_size)
 
 
 def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: float) -> Any:
-    """Features for the kernel of these rows; sets the landmarks of the estimator, and keeps these
-    until the fit ends."""
+    """Features for the kernel of these rows; sets the landmarks of the estimator."""
     estimator._begun = begun
     random = _make_generator(estimator.random_state)
     rows, n = np.flatnonzero(training.bounds > 0), estimator.n_components
@@ -87,7 +86,6 @@ def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: fl
             UserWarning,
         )
     estimator.landmarks_, estimator.n_components_ = landmarks, features.kernel.n_samples
-    estimator._features = features
     return features
 
 
@@ -111,6 +109,7 @@ def finish(
     weights = _weigh_landmarks(training, functions)
     self.landmark_coef_ = features.expand(weights)
     known = rows.products.source if isinstance(rows, ProductKernel) else None
+    known = known if isinstance(known, np.ndarray) else None
     sample = ErrorSample(training.X, features, np.random.default_rng(0), known)
     parts = [
         sample.measure(task.rows, function.coefficients, w)
