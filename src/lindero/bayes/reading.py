@@ -10,7 +10,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     _check_n_features,
     _num_samples,
-    check_consistent_length,
     column_or_1d,
     validate_data,
 )
@@ -28,6 +27,7 @@ from lindero.validation import (
     read_declared_classes,
     read_row_factors,
     require_labels,
+    require_one_each,
 )
 
 #: Positive weights lie between these: counts are multiplied and divided by each other.
@@ -129,6 +129,12 @@ def _require_width(classifier: Any, X: Any, table: UserTable, schema: Schema) ->
             "feature names",
             UserWarning,
         )
+    if schema.names is None and table.names is not None:
+        warn_user(
+            f"X has feature names, but {type(classifier).__name__} was fitted without feature "
+            "names: its columns are taken in the order in which they stand.",
+            UserWarning,
+        )
 
 
 def _read_rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
@@ -138,7 +144,7 @@ def _read_rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Arr
     if type(X) is not np.ndarray or (X.ndim == 2 and len(X) != len(y)):
         require_computed(X)
         if getattr(X, "ndim", 2) == 2:
-            check_consistent_length(X, y)
+            require_one_each("y", y, _num_samples(X))
     if sample_weight is None:
         return X, y, None
     weights = read_count_weights(sample_weight, _num_samples(X))

@@ -43,6 +43,7 @@ from lindero.bayes.tables.wide_columns import say_left_out
 from lindero.errors import warn_user
 from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
+from lindero.validation import read_frame
 
 #: Values of `form_`.
 TABLE = "table"
@@ -471,7 +472,7 @@ def _are_all(schema: Schema, texts: list[str]) -> bool:
 def _take_dates(X: Any) -> tuple[Any, dict[int, Any]]:
     """A dataframe in which columns of dates are missing throughout, and these columns as Arrow's,
     by position; anything else as it is."""
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    frame = read_frame(X)
     if not isinstance(frame, nw.DataFrame):
         return X, {}
     places = [

@@ -55,7 +55,7 @@ from lindero.bayes.tables.wide_columns import (
 )
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
-from lindero.validation import require_numeric_columns
+from lindero.validation import read_frame, require_numeric_columns
 
 Part = MatrixColumns | ListedColumn
 
@@ -136,10 +136,7 @@ class UserTable:
 
 def require_computed(X: Any) -> Any:
     """X as narwhals has it, or as it is if that does not know it; one without rows is refused."""
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"Each column of X needs a name of its own. {error}") from None
+    frame = read_frame(X, eager_only=False)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"X is a lazy table ({type(X).__name__}) that holds no rows yet. Have it computed "

@@ -26,6 +26,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, _fit_context, is_classifier
@@ -352,9 +353,14 @@ class KernelSearch:
         check_is_fitted(self)
         if self.scale_ is not None:
             rows = read_new_table(self, X)  # whose messages are clearer than those of scalers
+            scaler, machine = (step for _, step in self.best_estimator_.steps)
             if isinstance(rows, DeviceRows):
-                scaler, machine = (step for _, step in self.best_estimator_.steps)
                 return machine, scale_rows(scaler, rows)
+            if sp.issparse(rows) and scaler.with_mean:
+                raise ValueError(
+                    "X is sparse, but the table given to fit was dense, and its columns were "
+                    "centred, which would fill in all zeros: pass X.toarray()."
+                )
         return self.best_estimator_, X
 
     @available_if(has_model)  # type: ignore[untyped-decorator]
@@ -394,7 +400,14 @@ def _splits(splitter: Any, X: Any, y: Array, groups: Any) -> list[Split]:
     splits = []
     if isinstance(X, DeviceRows):
         X = np.broadcast_to(0.0, (len(X), 1))  # splitters are told how many rows there are
-    for number, (train, test) in enumerate(splitter.split(X, y, groups)):
+    try:
+        folds = list(splitter.split(X, y, groups))
+    except ValueError as error:
+        raise ValueError(
+            f"The {len(rows)} rows cannot be divided into the folds that cv asks for: pass a "
+            f"smaller cv, or more rows. ({error})"
+        ) from None
+    for number, (train, test) in enumerate(folds):
         for name, part in (("training", rows[train]), ("validation", rows[test])):
             if len(part) == 0:
                 raise ValueError(f"Fold {number} of cv has no {name} rows.")
