@@ -346,6 +346,11 @@ def test_decimal_commas_of_training_are_those_of_new_rows(tmp_path):
     assert columns_of(forced)["a"] == [1.883]
     with pytest.warns(UserWarning, match=r"'a' are written like '2\.5', and were written like"):
         assert columns_of(loaded(tmp_path, "a;n\n2.5;7\n", like=train))["a"] == [2.5]
+    with pytest.warns(UserWarning, match=r"'a' are written like '1\.5e-09', and were written like"):
+        small = loaded(tmp_path, "a;n\n1.5e-09;7\n2.25;7\n", like=train)
+    assert columns_of(small)["a"] == [1.5e-9, 2.25]
+    with pytest.raises(DataError, match=r"'a', holds '1\.5e-09'"):
+        loaded(tmp_path, "a;n\n1.5e-09;7\n1.250;7\n", like=train)  # 1250, perhaps
     with pytest.raises(DataError, match="'a', holds 'two'"):
         loaded(tmp_path, "a;n\ntwo;7\n", like=train)
 
