@@ -138,3 +138,15 @@ def test_sparse_rows_for_a_machine_of_centred_columns_are_refused(kind):
     model = kind(Cs=[1.0], cv=2, standardize=True).fit(X, y)
     with refused(model, ValueError, r"X is sparse, but .* X.toarray\(\)"):
         model.predict(sp.csr_array(X))
+
+
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_a_class_of_one_row_is_never_left_out(kind):
+    X, y = two_clouds(n_samples=61)
+    y = np.where(np.arange(61) == 30, "alone", y.astype(str))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn's, of the folds
+        model = kind(Cs=[1.0]).fit(X, y)
+    assert model.n_splits_ == 5
+    assert np.isfinite(model.best_score_)
+    assert "alone" in model.classes_

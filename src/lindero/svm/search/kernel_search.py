@@ -200,6 +200,8 @@ class KernelSearch:
         template = self._kind(**self._parameters())
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = _splits(splitter, table, targets, groups)
+        if is_classifier(self) and not hasattr(self.cv, "split") and not np.iterable(self.cv):
+            splits = _keep_lone_rows(splits, targets)
         weighted = sample_weight is not None and _takes_weights(scorer)
         score = getattr(self._kind, "score", None)
         accuracy = inspect.unwrap(score) is ClassifierMixin.score if score else False
@@ -415,6 +417,19 @@ def _splits(splitter: Any, X: Any, y: Array, groups: Any) -> list[Split]:
     if not splits:
         raise ValueError("cv gives no folds: pass at least one pair (train, test).")
     return splits
+
+
+def _keep_lone_rows(splits: list[Split], y: Array) -> list[Split]:
+    """Folds that leave out no row whose class has no other: nothing would be known of it."""
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    lone = counts[codes] == 1
+    if not lone.any():
+        return splits
+    kept = [
+        (np.sort(np.append(train, test[lone[test]])), test[~lone[test]])
+        for _, train, test in splits
+    ]
+    return [(number, *rows) for number, rows in enumerate(r for r in kept if len(r[1]))]
 
 
 def _takes_weights(scorer: Any) -> bool:
