@@ -261,7 +261,7 @@ def test_text_that_a_spreadsheet_would_run_is_guarded_and_comes_back(here, endin
 
 
 def test_a_missing_column_of_dates_has_its_own_name(here):
-    dates = [f"2024-0{1 + k % 6}-1{k % 9},{k},{'uv'[k % 2]}" for k in range(60)]
+    dates = [f"2024-0{1 + k % 6}-1{k % 9},{k % 11},{'uv'[k % 2]}" for k in range(60)]
     here.write("dates.csv", "when,a,class\n" + "\n".join(dates) + "\n")
     here.run("train", "dates.csv", "-m", "naive-bayes", "-o", "d.lin")
     here.write("new.csv", "a,class\n1,u\n2,v\n")

@@ -375,3 +375,11 @@ def test_points_are_thousands_beside_decimal_commas(tmp_path, delimiter):
             tmp_path, head + rows.replace(f",25{quote}{delimiter}", f".25{quote}{delimiter}")
         )
     assert columns_of(alone)["price"][0] == 1.8
+
+
+def test_new_rows_without_any_feature_of_the_training_rows(tmp_path):
+    rows = "".join(f"{k},{k % 7},{'uv'[k % 2]}\n" for k in range(60))
+    with pytest.warns(UserWarning, match="Left out: 'row'"):
+        train = loaded(tmp_path, f"row,a,class\n{rows}")
+    with pytest.raises(DataError, match="none of the columns that are features in the training"):
+        loaded(tmp_path, "row\n1\n2\n", like=train)
