@@ -47,6 +47,9 @@ MACHINE_STEP = "machine"
 #: Defaults of regressions, in standard deviations of the target.
 _USUAL = {"C": 1.0, "epsilon": 0.1}
 
+#: Regressions whose `tol` is a gap in the units of the target.
+_TOL_OF_TARGET = ("SVR", "NuSVR", "NystromSVR", "LinearSVR")
+
 
 # -- making ---------------------------------------------------------------------------------------
 
@@ -124,8 +127,8 @@ def unwrap_machine(model: Any) -> Any:
 
 
 def scale_to_target(machine: str | MachineSpec, y: Any) -> MachineSpec:
-    """A regression with C and epsilon, where they are not set and in its grid, in units of the
-    target's standard deviation.
+    """A regression with C, epsilon and tol, where they are not set and it has them, in units of
+    the target's standard deviation.
 
     Parameters
     ----------
@@ -168,6 +171,8 @@ def scale_to_target(machine: str | MachineSpec, y: Any) -> MachineSpec:
         for name, tried in found.grid.items()
     }
     usual = {name: scale(value) for name, value in _USUAL.items() if name in found.grid}
+    if found.class_name in _TOL_OF_TARGET:
+        usual["tol"] = scale(inspect.signature(found.load()).parameters["tol"].default)
     return replace(found, grid=grid, preset={**usual, **found.preset})
 
 
