@@ -73,7 +73,7 @@ def test_what_is_no_parameter(pair, words):
         parse_settings([pair], "svc")
 
 
-@pytest.mark.parametrize("name", ["svr", "nu-svr", "nystrom-svr", "linear-svr"])
+@pytest.mark.parametrize("name", ["svr", "nu-svr", "nystrom-svr", "linear-svr", "adaptive-svr"])
 @pytest.mark.parametrize("unit", [1e-7, 1e6])
 def test_the_unit_of_a_target_changes_nothing(name, unit):
     random = np.random.default_rng(0)
