@@ -240,7 +240,7 @@ def test_a_table_of_texts_alone_is_read_as_many_words():
     assert encoder.kinds_ == ["left out", "text"]
     numbers = encoder.transform(table)
     assert sp.issparse(numbers)
-    assert numbers.shape == (300, 2**14)
+    assert numbers.shape == (300, 2**16)
     np.testing.assert_allclose(np.sqrt((numbers * numbers).sum(axis=1)), 1.0)
     few = TableEncoder(text_columns=512).fit(table[["text"]]).transform(table[["text"]])
     assert isinstance(few, np.ndarray)

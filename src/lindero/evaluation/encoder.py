@@ -64,7 +64,7 @@ Measurement = Callable[[Array], tuple[float, float]]
 AUTO = "auto"
 
 #: Columns that the words of a text become: beside other columns, and where texts are all there is.
-_SOME_WORDS, _ALL_WORDS = 256, 2**14
+_SOME_WORDS, _ALL_WORDS = 256, 2**16
 
 #: Tables of more columns than this come as sparse ones: most columns of categories are zeros.
 _MANY_COLUMNS = 1000
@@ -88,7 +88,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         where more have). "auto" is 5; 1 pools none.
     text_columns : int or "auto", default="auto"
         Number of columns that the words of a long text become; 0 leaves it out. ``"auto"`` is 256
-        beside other columns, and 16 384, as a sparse table, where texts are all there is. Text is
+        beside other columns, and 65 536, as a sparse table, where texts are all there is. Text is
         long if values have four words or more on average, and more than 20 of them differ.
     keep_row_names : bool, default=False
         Whether columns are kept that name rows: text with different values in more than half of at
