@@ -8,8 +8,20 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from lindero.bayes import NaiveBayes
+from lindero.evaluation import TableEncoder
 from lindero.kernels.operator import KernelFunction
-from lindero.svm import SVC, IncrementalSVC
+from lindero.svm import (
+    SVC,
+    SVR,
+    SVRCV,
+    AdaptiveSVR,
+    IncrementalSVC,
+    IncrementalSVR,
+    LinearSVR,
+    NuSVR,
+    NystromSVR,
+)
 from lindero.validation import (
     advise_scaling,
     compute_class_weights,
@@ -22,7 +34,9 @@ from lindero.validation import (
     read_training_table,
     require_every_class,
 )
+from tests.refusals import refused
 
+REGRESSIONS = [SVR, NuSVR, LinearSVR, NystromSVR, SVRCV, AdaptiveSVR, IncrementalSVR]
 LINEAR = KernelFunction("linear")
 X = np.random.default_rng(0).normal(size=(12, 3))
 Y = np.arange(12) % 3
@@ -279,3 +293,33 @@ def test_a_missing_value_of_any_table_is_named_by_its_column_and_nothing_else_is
     for table in (frame, pa.table({name: X[:, k] for k, name in enumerate("abc")})):
         with pytest.raises(ValueError, match=r"is in row 2, column 'b'\. Leave such rows"):
             IncrementalSVC().fit(table, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("machine", REGRESSIONS)
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [(None, "no number in row 3: its value is (None|nan)"), (np.nan, "no number in row 3: .*nan"),
+     (np.inf, "not finite in row 3: its value is inf"), (pd.NA, "no number in row 3")],
+)  # fmt: skip
+@pytest.mark.parametrize("form", [list, pd.Series, np.array])
+def test_targets_that_are_no_numbers_are_refused_by_their_row(machine, bad, message, form):
+    targets = [float(value) for value in Y]
+    targets[3] = bad
+    model = machine()
+    with refused(model, ValueError, message):
+        model.fit(X, form(targets))
+
+
+def test_infinite_values_are_not_to_be_imputed():
+    table = X.copy()
+    table[5, 1] = np.inf
+    with pytest.raises(ValueError, match=r"row 5, column 1.*finite numbers in their place") as told:
+        SVC().fit(table, Y)
+    assert "Imputer" not in str(told.value)
+
+
+@pytest.mark.parametrize("machine", [SVC, IncrementalSVC, NaiveBayes, TableEncoder])
+def test_two_columns_of_one_name_are_refused_in_our_words(machine):
+    model = machine()
+    with refused(model, ValueError, "Each column of X needs a name of its own"):
+        model.fit(pd.DataFrame(X, columns=["a", "a", "b"]), Y)

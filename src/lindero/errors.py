@@ -20,6 +20,13 @@ def escape_controls(text: str) -> str:
     return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
+def advise_on_not_finite(infinite: bool) -> str:
+    """What to do about rows with values that are missing, or infinite."""
+    if infinite:
+        return "Leave such rows out, or put finite numbers in their place (numpy.clip, say)."
+    return "Leave such rows out, or fill them in first (sklearn.impute.SimpleImputer)."
+
+
 class LinderoError(Exception):
     """Base of all errors that lindero defines."""
 

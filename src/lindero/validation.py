@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, column_
 from lindero.devices.choose import require_device_machine
 from lindero.devices.rows import DeviceRows, place_rows
 from lindero.devices.settings import CARD
+from lindero.errors import advise_on_not_finite
 from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def read_training_table(
     require_numeric_columns(X)
     if y is not None and getattr(X, "ndim", 2) == 2:
         require_one_each("y", y, _num_samples(X))
-    if not y_numeric:
-        require_labels(y)
+    (require_targets if y_numeric else require_labels)(y)
     X, y = _check_table(estimator, X, y=y, y_numeric=y_numeric)
     if precomputed:
         _require_square(X)
@@ -113,9 +113,7 @@ def are_objects(estimator: Any, X: Any) -> bool:
     not a table of numbers. Estimators say by `_takes_objects` whether they learn from such."""
     if not getattr(estimator, "_takes_objects", False) or not callable(estimator.kernel):
         return False
-    if sp.issparse(X) or isinstance(
-        nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame
-    ):
+    if sp.issparse(X) or isinstance(read_frame(X), nw.DataFrame):
         return False
     try:
         array = np.asarray(X)
@@ -243,8 +241,8 @@ def _check_table(estimator: Any, X: Any, **options: Any) -> Any:
             raise
         row, column = found
         raise ValueError(
-            f"{said} The first such value is in row {row}, column {column!r}. Leave such rows out, "
-            "or fill them in first (sklearn.impute.SimpleImputer)."
+            f"{said} The first such value is in row {row}, column {column!r}. "
+            + advise_on_not_finite(infinite="infinity" in said)
         ) from None
 
 
@@ -360,9 +358,18 @@ def _validate_once(
     BaseEstimator._validate_params(make(**dict(given)))
 
 
+def read_frame(X: Any, eager_only: bool = True) -> Any:
+    """A dataframe as narwhals has it, and anything else as it is; two columns of one name are
+    refused."""
+    try:
+        return nw.from_native(X, pass_through=True, eager_only=eager_only)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"Each column of X needs a name of its own. {error}") from None
+
+
 def require_numeric_columns(X: Any) -> None:
     """Refuse text, categories and dates in a dataframe, by the name of their column."""
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    frame = read_frame(X)
     if not isinstance(frame, nw.DataFrame):
         return
     for name, kind in frame.schema.items():
@@ -442,6 +449,33 @@ def require_labels(y: Any) -> None:
         raise ValueError(
             f"y has no label in row {row}: its value is {make_label_array(y).ravel()[row]}. Leave "
             "such rows out, or label them first. (Input y contains NaN.)"
+        )
+
+
+def require_targets(y: Any) -> None:
+    """Refuse rows whose target is missing or infinite."""
+    known = find_labelled(y)
+    if known is None:
+        return  # later checks speak of it
+    values = make_label_array(y).ravel()
+    if not known.all():
+        row = int(np.argmin(known))
+        raise ValueError(
+            f"y has no number in row {row}: its value is {values[row]}. Leave such rows out. "
+            "(Input y contains NaN.)"
+        )
+    if values.dtype.kind == "c":
+        return
+    try:
+        finite = np.isfinite(values.astype(np.float64))
+    except (TypeError, ValueError):  # no numbers
+        return
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ValueError(
+            f"y is not finite in row {row}: its value is {values[row]}. Leave such rows out, or "
+            "put a finite number in its place. (Input y contains infinity or a value too large "
+            "for dtype('float64').)"
         )
 
 
@@ -600,6 +634,7 @@ def read_numeric_targets(y: Any) -> Array:
     """Targets of a fitted regression, given again."""
     if y is None:
         raise ValueError("y is needed: the targets given to fit.")
+    require_targets(y)
     targets: Array = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
     return targets
 

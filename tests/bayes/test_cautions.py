@@ -167,3 +167,13 @@ def test_numbers_read_as_text_and_names_of_rows_are_noticed():
         warnings.simplefilter("error")
         NaiveBayes().fit(words, y)
         NaiveBayes(categorical_features="all").fit(ids, y)
+
+
+@pytest.mark.parametrize("ask", ["predict", "predict_log_proba", "explain"])
+def test_names_where_columns_had_none(ask):
+    table, y = mixed(1)
+    model = TAN().fit(table.to_numpy(), y)
+    words = "X has feature names, but TAN was fitted without .* in the order in which they stand"
+    with pytest.warns(UserWarning, match=words) as w:
+        getattr(model, ask)(table)
+    assert [one.filename for one in w] == [__file__]

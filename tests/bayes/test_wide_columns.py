@@ -23,7 +23,7 @@ def scattered(n_rows=1200, n_values=400, seed=0):
         f"a{j}": [f"v{int(v)}" for v in 3 * random.random(n_rows) + (y if j < 4 else 0)]
         for j in range(8)
     }
-    places = random.integers(0, n_values, n_rows)
+    places = random.permutation(n_rows) % n_values
     ids = {"customerID": np.arange(n_rows), "name": [f"n{k}" for k in range(n_rows)]}
     return pd.DataFrame({**columns, "place": [f"p{k}" for k in places], **ids}), y
 
@@ -46,7 +46,7 @@ def test_such_columns_change_nothing(make):
 @pytest.mark.parametrize("make", MAKERS)
 def test_rare_values_are_one(make, tmp_path):
     X, y = scattered(n_values=3)
-    far = [f"far {k % 240}" for k in range(1200)]
+    far = [f"far {k % 400}" for k in range(1200)]
     X["place"] = np.where(np.arange(1200) % 4 == 0, far, X.place)
     X = X.drop(columns=["customerID", "name"])
     with warnings.catch_warnings():
@@ -125,3 +125,30 @@ def test_shares_keep_the_rows():
     whole = table.copy()
     whole[:, 0] = whole[:, :, 0] = 0
     assert share_missing_parents(whole) is whole
+
+
+# -- values with a few rows ------------------------------------------------------------------------
+
+
+def test_naive_bayes_learns_from_values_that_trees_pool():
+    """Each of 300 shops has twelve rows, nine of which are of its class."""
+    random = np.random.default_rng(0)
+    shop = random.permutation(np.repeat(np.arange(300), 12))
+    flipped = random.random(len(shop)) < 0.2
+    y = (shop % 2 == 1) ^ flipped
+    X = pd.DataFrame({"shop": [f"s{k}" for k in shop], "a": random.normal(size=len(shop))})
+    train, test = slice(0, 2400), slice(2400, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = NaiveBayes().fit(X[train], y[train])
+    assert len(model.network_.values[0]) > 200
+    assert (model.predict(X[test]) == y[test]).mean() > 0.7
+    with pytest.warns(UserWarning, match="'shop' is left out"):
+        TAN().fit(X[train], y[train])
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_text_that_is_all_there_is_is_told(make):
+    X = pd.DataFrame({"note": [f"a text of several words, number {k}" for k in range(80)]})
+    with pytest.warns(UserWarning, match="'note' has 80 different values.*counts the words"):
+        make().fit(X, [0, 1] * 40)

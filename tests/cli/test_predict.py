@@ -258,3 +258,13 @@ def test_text_that_a_spreadsheet_would_run_is_guarded_and_comes_back(here, endin
     assert again.y.tolist() == data.y.tolist()
     found = lindero.data.load(f"p.{ending}", target=False, delimiter=",").X["prediction"]
     assert found.to_pylist() == lindero.persist.load("model.lin").predict(data.X).tolist()
+
+
+def test_a_missing_column_of_dates_has_its_own_name(here):
+    dates = [f"2024-0{1 + k % 6}-1{k % 9},{k % 11},{'uv'[k % 2]}" for k in range(60)]
+    here.write("dates.csv", "when,a,class\n" + "\n".join(dates) + "\n")
+    here.run("train", "dates.csv", "-m", "naive-bayes", "-o", "d.lin")
+    here.write("new.csv", "a,class\n1,u\n2,v\n")
+    assert "new.csv lacks the column 'when' that d.lin was trained with" in here.refused(
+        "predict", "d.lin", "new.csv"
+    )

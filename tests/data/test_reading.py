@@ -346,6 +346,11 @@ def test_decimal_commas_of_training_are_those_of_new_rows(tmp_path):
     assert columns_of(forced)["a"] == [1.883]
     with pytest.warns(UserWarning, match=r"'a' are written like '2\.5', and were written like"):
         assert columns_of(loaded(tmp_path, "a;n\n2.5;7\n", like=train))["a"] == [2.5]
+    with pytest.warns(UserWarning, match=r"'a' are written like '1\.5e-09', and were written like"):
+        small = loaded(tmp_path, "a;n\n1.5e-09;7\n2.25;7\n", like=train)
+    assert columns_of(small)["a"] == [1.5e-9, 2.25]
+    with pytest.raises(DataError, match=r"'a', holds '1\.5e-09'"):
+        loaded(tmp_path, "a;n\n1.5e-09;7\n1.250;7\n", like=train)  # 1250, perhaps
     with pytest.raises(DataError, match="'a', holds 'two'"):
         loaded(tmp_path, "a;n\ntwo;7\n", like=train)
 
@@ -370,3 +375,11 @@ def test_points_are_thousands_beside_decimal_commas(tmp_path, delimiter):
             tmp_path, head + rows.replace(f",25{quote}{delimiter}", f".25{quote}{delimiter}")
         )
     assert columns_of(alone)["price"][0] == 1.8
+
+
+def test_new_rows_without_any_feature_of_the_training_rows(tmp_path):
+    rows = "".join(f"{k},{k % 7},{'uv'[k % 2]}\n" for k in range(60))
+    with pytest.warns(UserWarning, match="Left out: 'row'"):
+        train = loaded(tmp_path, f"row,a,class\n{rows}")
+    with pytest.raises(DataError, match="none of the columns that are features in the training"):
+        loaded(tmp_path, "row\n1\n2\n", like=train)

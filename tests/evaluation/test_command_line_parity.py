@@ -328,7 +328,7 @@ def test_only_regressions_have_a_unit(targets):
     assert scale_to_target("svr", None).preset == {}
     assert scale_to_target("svr", [3.0, 3.0]).preset == {}
     scaled = scale_to_target("svr", [0.0, 200.0])
-    assert scaled.preset == {"C": 100.0, "epsilon": 10.0}
+    assert scaled.preset == {"C": 100.0, "epsilon": 10.0, "tol": 0.1}
     assert scaled.grid["C"] == (10.0, 100.0, 1000.0, 10000.0, 100000.0)
 
 

@@ -289,3 +289,16 @@ def test_what_is_learned_is_plain():
     for name, value in vars(encoder).items():
         if name.endswith("_"):
             assert isinstance(value, (str, int, list, np.ndarray)), name
+
+
+@pytest.mark.parametrize(("n_columns", "kept"), [(1, 750), (2, 375), (3, 250), (5, 250)])
+def test_columns_of_many_values_share_the_columns_of_numbers(n_columns, kept):
+    values = np.arange(8000) % 800
+    table = pd.DataFrame({f"shop {k}": [f"{k} {v}" for v in values] for k in range(n_columns)})
+    encoder = TableEncoder().fit(table.assign(number=values))
+    assert [len(found) for found in encoder.categories_[:-1]] == [kept + 1] * n_columns
+
+
+def test_names_of_rows_that_are_all_there_is_are_told():
+    with pytest.warns(UserWarning, match="'name' has 60 different values in 60 rows"):
+        TableEncoder().fit(pd.DataFrame({"name": [f"n{k}" for k in range(60)]}))

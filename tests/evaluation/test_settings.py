@@ -2,9 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
-from lindero.evaluation import parse_settings
+from lindero.evaluation import make_machine, parse_settings, scale_to_target
 from lindero.evaluation.build import parse_value
 
 
@@ -70,3 +71,18 @@ def test_the_last_of_several_counts_and_values_may_hold_equal_signs():
 def test_what_is_no_parameter(pair, words):
     with pytest.raises(ValueError, match=words):
         parse_settings([pair], "svc")
+
+
+@pytest.mark.parametrize("name", ["svr", "nu-svr", "nystrom-svr", "linear-svr", "adaptive-svr"])
+@pytest.mark.parametrize("unit", [1e-7, 1e6])
+def test_the_unit_of_a_target_changes_nothing(name, unit):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 3))
+    y = X[:, 0] + X[:, 1] ** 2 + 0.1 * random.normal(size=300)
+    y /= np.std(y)
+
+    def predict(unit):
+        spec = scale_to_target(name, unit * y)
+        return make_machine(spec, random_state=0).fit(X, unit * y).predict(X) / unit
+
+    np.testing.assert_allclose(predict(unit), predict(1.0), atol=0.02)

@@ -71,7 +71,7 @@ def test_what_landmarks_cost_is_estimated_from_all_rows():
 
 
 def test_the_number_of_landmarks_and_the_file(tmp_path):
-    X, product = rings(700)
+    X, product = rings(1400)  # of few rows all are landmarks
     dX, dy = da.from_array(X, chunks=(200, 5)), da.from_array(product > 4, chunks=200)
     costs = costs_from_matrix([[0, 1], [5, 0]], classes=[False, True])
     model = NystromSVC(costs=costs, class_weight="balanced").fit(dX, dy)

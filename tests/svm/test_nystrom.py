@@ -8,7 +8,15 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.kernels.nystrom import NystromMap
-from lindero.svm import SVC, SVR, CostSensitiveSVC, NystromSVC, NystromSVR, costs_from_matrix
+from lindero.svm import (
+    SVC,
+    SVR,
+    CostSensitiveSVC,
+    NystromSVC,
+    NystromSVR,
+    costs_from_matrix,
+    nystrom,
+)
 from lindero.svm.nystrom import _expect_gain
 
 RANDOM = np.random.default_rng(7)
@@ -166,7 +174,25 @@ def test_the_number_of_landmarks_grows_until_the_loss_stalls():
     assert many.n_components_ > 64
     assert many.score(rows, waved) > 0.9
     assert list(many.losses_) == [64 * 2**k for k in range(len(many.losses_))]
+
+
+@pytest.mark.parametrize("n_rows", [100, 700])
+def test_of_few_rows_all_are_landmarks(n_rows):
+    rows = np.random.default_rng(0).standard_normal((n_rows, 20))
+    y = rows[:, 0] * rows[:, 1] > 0
+    model = NystromSVC().fit(rows, y)
+    assert model.n_components_ == n_rows
+    assert (model.predict(rows) == SVC().fit(rows, y).predict(rows)).mean() > 0.995
     assert NystromSVR().fit(rows[:100], rows[:100, 0]).n_components_ == 100
+
+
+def test_there_is_at_most_a_landmark_for_four_rows(monkeypatch):
+    monkeypatch.setattr(nystrom, "_CHEAP", 64)
+    rows = np.random.default_rng(0).standard_normal((1500, 2))
+    alone = np.random.default_rng(1).permutation(np.arange(1500) % 375)  # each has its own class
+    table = np.column_stack([np.cos(alone), np.sin(alone), 0.01 * rows[:, 0]]) * 50.0
+    model = NystromSVC(gamma=1.0).fit(table, alone % 2)
+    assert max(model.losses_) <= 256
 
 
 def test_limits_callbacks_and_interruptions_leave_the_best_so_far():

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from clouds import four_clouds, two_clouds
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss, make_scorer
@@ -11,7 +12,7 @@ from sklearn.model_selection import KFold
 from tests.naming import steady
 from tests.refusals import refused
 
-from lindero.svm import SVCCV, SVRCV
+from lindero.svm import SVCCV, SVRCV, LinearSVCCV
 
 
 @pytest.mark.parametrize("kind", [SVCCV, SVRCV])
@@ -122,3 +123,30 @@ def test_fits_that_are_cut_short_are_counted_in_one_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.set_params(max_iter=-1).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [SVCCV, SVRCV, LinearSVCCV])
+def test_too_few_rows_for_the_folds_name_the_parameter(kind):
+    model = kind()
+    with refused(model, ValueError, "2 rows cannot be divided into the folds .* smaller cv"):
+        model.fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_sparse_rows_for_a_machine_of_centred_columns_are_refused(kind):
+    X, y = two_clouds(n_samples=60)
+    model = kind(Cs=[1.0], cv=2, standardize=True).fit(X, y)
+    with refused(model, ValueError, r"X is sparse, but .* X.toarray\(\)"):
+        model.predict(sp.csr_array(X))
+
+
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_a_class_of_one_row_is_never_left_out(kind):
+    X, y = two_clouds(n_samples=61)
+    y = np.where(np.arange(61) == 30, "alone", y.astype(str))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn's, of the folds
+        model = kind(Cs=[1.0]).fit(X, y)
+    assert model.n_splits_ == 5
+    assert np.isfinite(model.best_score_)
+    assert "alone" in model.classes_

@@ -357,3 +357,15 @@ def test_very_few_rows(method, n_unlabelled):
 def test_rows_that_are_all_the_same():
     model = TransductiveSVC(held_out_folds=0).fit(np.ones((6, 2)), [0, 1, -1, -1, -1, -1])
     assert np.isfinite(model.decision_function(np.ones((1, 2)))).all()
+
+
+@pytest.mark.parametrize("n_unlabelled", [1, 3])
+def test_few_unlabelled_rows_do_no_harm(n_unlabelled):
+    X, truth = two_clouds(120, 5, apart=1.0)
+    y = truth.copy()
+    y[:n_unlabelled] = -1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = TransductiveSVC().fit(X, y).held_out_
+    assert found["n_rows"] == 120 - n_unlabelled
+    assert found["transductive"] <= found["supervised"] + 5

@@ -120,6 +120,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     #: What is made of numbers where `numeric` does not say.
     _usual_numeric: ClassVar[str] = "mdl"
 
+    #: Rows below which values of a category are pooled; None asks for so many that they tell
+    #: something of other columns, too.
+    _least_rows: ClassVar[int | None] = None
+
     #: Whether arcs are searched by what they do for prediction, again and again.
     _has_search: ClassVar[bool] = False
 

@@ -125,6 +125,7 @@ class NaiveBayes(BayesClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**DISCRIMINATIVE_CONSTRAINTS}
     _usual_numeric: ClassVar[str] = "gaussian"
+    _least_rows: ClassVar[int | None] = 5
 
     def __init__(
         self,

@@ -10,7 +10,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     _check_n_features,
     _num_samples,
-    check_consistent_length,
     column_or_1d,
     validate_data,
 )
@@ -19,7 +18,13 @@ from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Sample
 from lindero.bayes.tables.schema import Schema, Table, UserTable, require_computed
-from lindero.bayes.tables.wide_columns import FEWEST_ROWS, OWN_VALUES, say_left_out
+from lindero.bayes.tables.wide_columns import (
+    FEW_VALUES,
+    FEWEST_ROWS,
+    OWN_VALUES,
+    is_text,
+    say_left_out,
+)
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.validation import (
@@ -28,6 +33,7 @@ from lindero.validation import (
     read_declared_classes,
     read_row_factors,
     require_labels,
+    require_one_each,
 )
 
 #: Positive weights lie between these: counts are multiplied and divided by each other.
@@ -66,7 +72,7 @@ def read_first_sample(
         if first_of_many:  # further batches tell which values are rare
             warn_of_text(schema, len(y))
         else:
-            schema = tidy_columns(schema, table, keep)
+            schema = tidy_columns(schema, table, keep, classifier._least_rows)
     attributes = Attributes.plan(schema, classifier.numeric, usual_numeric)
     return attributes, Sample(schema.read(table, unseen="error"), codes, weights)
 
@@ -129,6 +135,12 @@ def _require_width(classifier: Any, X: Any, table: UserTable, schema: Schema) ->
             "feature names",
             UserWarning,
         )
+    if schema.names is None and table.names is not None:
+        warn_user(
+            f"X has feature names, but {type(classifier).__name__} was fitted without feature "
+            "names: its columns are taken in the order in which they stand.",
+            UserWarning,
+        )
 
 
 def _read_rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
@@ -138,7 +150,7 @@ def _read_rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Arr
     if type(X) is not np.ndarray or (X.ndim == 2 and len(X) != len(y)):
         require_computed(X)
         if getattr(X, "ndim", 2) == 2:
-            check_consistent_length(X, y)
+            require_one_each("y", y, _num_samples(X))
     if sample_weight is None:
         return X, y, None
     weights = read_count_weights(sample_weight, _num_samples(X))
@@ -220,10 +232,11 @@ def warn_of_small_weights(classes: Array, codes: Array, weights: Array | None) -
     )
 
 
-def tidy_columns(schema: Schema, table: UserTable, keep: set[int]) -> Schema:
-    """A schema with rare values pooled and without columns that name rows and texts; says so."""
-    warn_of_text(schema, table.n_rows, is_tidied=True)
-    tidied, names, texts, scattered = schema.tidy(table, keep=keep)
+def tidy_columns(schema: Schema, table: UserTable, keep: set[int], least: int | None) -> Schema:
+    """A schema with rare values pooled and without columns that name rows and texts; says so, or
+    that all columns are such, and stay. `least` is as `Schema.tidy` has it."""
+    tidied, names, texts, scattered = schema.tidy(table, least, keep)
+    warn_of_text(schema, table.n_rows, is_tidied=tidied is not schema)
     if names:
         warn_user(say_left_out(names, "name it in categorical_features"), UserWarning)
     for title in texts:
@@ -252,9 +265,12 @@ def warn_of_text(schema: Schema, n_rows: int, is_tidied: bool = False) -> None:
         if len(values) <= _FEW_VALUES or at in doubted or not isinstance(values[0], str):
             continue
         if len(values) > OWN_VALUES * n_rows:
+            is_words = len(values) > FEW_VALUES and is_text(values)
+            words = " linear-svc counts the words of texts." if is_words else ""
             warn_user(
                 f"Column {title!r} has {len(values)} different values in {n_rows} rows. If it "
-                "names the rows, or holds dates, leave it out: nothing can be learned from it.",
+                "names the rows, or holds dates, leave it out: nothing can be learned from it."
+                + words,
                 UserWarning,
             )
 

@@ -167,13 +167,23 @@ class SavedModel:
         missing = [name for name in names if name not in X.column_names]
         new = [name for name in X.column_names if name not in names]
         if missing:
-            message = f"{source} lacks {_list_columns(missing)} that {self.path} was trained with"
+            lacked = _list_columns(self._name_sources(missing))
+            message = f"{source} lacks {lacked} that {self.path} was trained with"
             if new:
                 message += f"; it has {_list_columns(new)} that the model does not know"
             raise CommandError(f"{message}.")
         if new:
             output.warn(f"{self.path} does not know {_list_columns(new)} of {source}: left out.")
         return X.select(names)
+
+    def _name_sources(self, features: list[str]) -> list[str]:
+        """Columns of the file that features are made of: 'when', of 'when month', 'when days'."""
+        from lindero.data.reading import Reading
+
+        reading = Reading.from_dict(self.summary.get("reading"))
+        dates = {} if reading is None else reading.dates
+        made_of = {title: name for name, known in dates.items() for title in known.parts.values()}
+        return list(dict.fromkeys(made_of.get(name, name) for name in features))
 
     def _resize(self, X: Any, width: int, output: Output) -> Any:
         """Sparse rows with the width of the model: zeros added, or unknown columns left out."""

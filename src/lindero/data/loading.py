@@ -291,6 +291,10 @@ def build_dataset(
         features = [name for name in features if name in source.inputs]
     if named.only:
         features = [name for name in features if name in named.only]
+    if not features and like is not None:
+        raise content.error(
+            "has none of the columns that are features in the training rows: bring all of them."
+        )
     if not features:
         raise content.error(
             "has no columns left for features: all of them have another role. Pass target=False "

@@ -492,13 +492,12 @@ def _read_numbers(
         marked = pc.match_substring_regex(column, "[.,]")
         is_sure = not pc.any(pc.and_(marked, form.fits(column))).as_py()
         if found is not None and is_sure and not found.is_ambiguous and not found.format.unit:
-            warn_user(
-                f"{content.source}: numbers of column {name!r} are written like "
-                f"{found.example!r}, and were written like {form.describe()!r} in the training "
-                "rows: they are read as they are written here.",
-                UserWarning,
-            )
+            _warn_of_another_way(content, name, found.example, form)
             return found.format.read(column)
+        other = infer_type(column, "." if form.decimal == "," else ",")
+        if found is None and is_sure and not types.is_string(other.type):  # 1.5e-05 for 1,5E-05
+            _warn_of_another_way(content, name, column.drop_null()[0].as_py(), form)
+            return other
     fits = pc.fill_null(form.fits(column), True)
     if not pc.all(fits).as_py():
         row = fits.index(False).as_py()
@@ -507,3 +506,13 @@ def _read_numbers(
             f"number written like {form.describe()!r}, as in the training rows. {form.advise()}"
         )
     return form.read(column)
+
+
+def _warn_of_another_way(content: Content, name: str, example: str, form: NumberFormat) -> None:
+    """Say that numbers are written in another way than in the training rows, but clearly."""
+    warn_user(
+        f"{content.source}: numbers of column {name!r} are written like {example!r}, and were "
+        f"written like {form.describe()!r} in the training rows: they are read as they are written "
+        "here.",
+        UserWarning,
+    )

@@ -12,7 +12,7 @@ from weakref import ReferenceType, WeakValueDictionary, ref
 
 import numpy as np
 
-from lindero.errors import DeviceMemoryError
+from lindero.errors import DeviceMemoryError, advise_on_not_finite
 from lindero.runtime.arrays import Array
 from lindero.runtime.cached import cached_property
 
@@ -295,8 +295,9 @@ def _require_finite(X: Tensor) -> None:
     if not bool(bad.any()):
         return
     row, column = (int(place) for place in torch.nonzero(bad)[0])
-    kind = "NaN" if bool(torch.isnan(X[row, column])) else "infinity"
+    missing = bool(torch.isnan(X[row, column]))
+    kind = "NaN" if missing else "infinity"
     raise ValueError(
-        f"Input X contains {kind}. The first such value is in row {row}, column {column}. Leave "
-        "such rows out, or fill them in first (sklearn.impute.SimpleImputer)."
+        f"Input X contains {kind}. The first such value is in row {row}, column {column}. "
+        + advise_on_not_finite(infinite=not missing)
     )

@@ -47,6 +47,9 @@ MACHINE_STEP = "machine"
 #: Defaults of regressions, in standard deviations of the target.
 _USUAL = {"C": 1.0, "epsilon": 0.1}
 
+#: Regressions whose `tol` is a gap in the units of the target.
+_TOL_OF_TARGET = ("SVR", "NuSVR", "NystromSVR", "LinearSVR")
+
 
 # -- making ---------------------------------------------------------------------------------------
 
@@ -124,8 +127,8 @@ def unwrap_machine(model: Any) -> Any:
 
 
 def scale_to_target(machine: str | MachineSpec, y: Any) -> MachineSpec:
-    """A regression with C and epsilon, where they are not set and in its grid, in units of the
-    target's standard deviation.
+    """A regression of which C is tried, with C, epsilon and tol, where they are not set and it has
+    them, in units of the target's standard deviation.
 
     Parameters
     ----------
@@ -167,7 +170,10 @@ def scale_to_target(machine: str | MachineSpec, y: Any) -> MachineSpec:
         name: tuple(map(scale, tried)) if name in _USUAL else tried
         for name, tried in found.grid.items()
     }
-    usual = {name: scale(value) for name, value in _USUAL.items() if name in found.grid}
+    takes = inspect.signature(found.load()).parameters
+    usual = {name: scale(value) for name, value in _USUAL.items() if name in takes}
+    if found.class_name in _TOL_OF_TARGET:
+        usual["tol"] = scale(takes["tol"].default)
     return replace(found, grid=grid, preset={**usual, **found.preset})
 
 

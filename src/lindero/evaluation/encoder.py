@@ -40,10 +40,11 @@ from sklearn.utils.validation import (
 
 from lindero.bayes.tables.column_readers import ListedColumn
 from lindero.bayes.tables.schema import LEFT_OUT, NUMBER, UNKNOWN, Column, Schema, Table, UserTable
-from lindero.bayes.tables.wide_columns import say_left_out
+from lindero.bayes.tables.wide_columns import say_left_out, share_values
 from lindero.errors import warn_user
 from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
+from lindero.validation import read_frame
 
 #: Values of `form_`.
 TABLE = "table"
@@ -83,8 +84,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns that are categories though they hold numbers. Text and booleans always are. If it is
         given, columns of text are taken as they are: none is left out, pooled or hashed.
     min_count : int or "auto", default="auto"
-        In columns of more than 20 values, those that fewer rows have, and all but the 250 most
-        frequent, are pooled into "other". "auto" is 5; 1 pools none.
+        In columns of more than 20 values, those that fewer rows have are pooled into "other", and
+        so are all but the 750 most frequent (375 where two columns have more than 250 values, 250
+        where more have). "auto" is 5; 1 pools none.
     text_columns : int or "auto", default="auto"
         Number of columns that the words of a long text become; 0 leaves it out. ``"auto"`` is 256
         beside other columns, and 65 536, as a sparse table, where texts are all there is. Text is
@@ -254,13 +256,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns that are texts; says what is left out."""
         from lindero.bayes.reading import warn_of_text  # and all that counts, for `fit` only
 
-        warn_of_text(schema, user.n_rows, is_tidied=True)
         least = _USUAL_COUNT if self.min_count == "auto" else int(self.min_count)
         reads = self.text_columns != 0
-        tidied, names, texts, scattered = schema.tidy(user, least, reads_texts=reads)
+        values = (column.values for column in schema.columns)
+        most = share_values(values, user.n_rows)
+        tidied, names, texts, scattered = schema.tidy(user, least, (), reads, most)
         if names and self.keep_row_names:
             keep = {at for at in range(schema.n_columns) if schema.title(at) in names}
-            tidied, names, texts, scattered = schema.tidy(user, least, keep, reads)
+            tidied, names, texts, scattered = schema.tidy(user, least, keep, reads, most)
+        warn_of_text(schema, user.n_rows, is_tidied=tidied is not schema)
         if names:
             warn_user(say_left_out(names, "use keep_row_names=True"), UserWarning)
         if self.text_columns == 0:
@@ -474,7 +478,7 @@ def _are_all(schema: Schema, texts: list[str]) -> bool:
 def _take_dates(X: Any) -> tuple[Any, dict[int, Any]]:
     """A dataframe in which columns of dates are missing throughout, and these columns as Arrow's,
     by position; anything else as it is."""
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    frame = read_frame(X)
     if not isinstance(frame, nw.DataFrame):
         return X, {}
     places = [

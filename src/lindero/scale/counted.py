@@ -168,7 +168,7 @@ def _plan_columns(model: Any, found: TableSurvey, source: Source) -> Attributes:
     if model.categorical_features is None:
         given = model.numeric if isinstance(model.numeric, Mapping) else {}
         keep = {at for at in range(schema.n_columns) if at in given or schema.title(at) in given}
-        schema = tidy_columns(schema, table, keep)
+        schema = tidy_columns(schema, table, keep, model._least_rows)
     return Attributes.plan(schema, model.numeric, find_usual_numeric(model))
 
 

@@ -70,7 +70,7 @@ def see_sample(
     scheme = getattr(model, "multiclass", "ovo")
     training = TrainingSet.of(formulation, X, function, weights, targets, n_classes, scheme)
     features: NystromMap = choose_features(model, training, begun)
-    del model._begun, model._features
+    del model._begun
     return features
 
 

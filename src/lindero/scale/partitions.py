@@ -229,7 +229,7 @@ def _open_parquet(
             with pq.ParquetFile(file) as opened:
                 schema, metadata = opened.schema_arrow, opened.metadata
         except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(f"{file} is not a Parquet file: {error}", path=file) from None
+            raise _refuse_file(file, error) from None
         schema = schema.remove_metadata()
         if first is None:
             first = schema
@@ -252,6 +252,15 @@ def _open_parquet(
     return Source("parquet", partitions, lengths, columns, len(columns), meta)
 
 
+def _refuse_file(file: str, error: Exception) -> DataError:
+    why = str(error).splitlines()[0]
+    if "magic bytes" in why:  # another format
+        why = (
+            "tables in partitions, or on a cluster, are. Convert it: lindero convert FILE x.parquet"
+        )
+    return DataError(f"{file} is not a Parquet file: {why}.", path=file)
+
+
 def list_columns(path: Any) -> dict[str, str]:
     """The columns of Parquet files, by the first of them, and what they hold: "fractions", "whole
     numbers", "truth values", "text", "nothing", or the name of another type."""
@@ -259,7 +268,7 @@ def list_columns(path: Any) -> dict[str, str]:
     try:
         schema = pq.read_schema(file)
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{file} is not a Parquet file: {error}", path=file) from None
+        raise _refuse_file(file, error) from None
     kinds = {}
     for field in schema:
         kind = _find_kind(field.type)

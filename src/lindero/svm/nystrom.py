@@ -44,6 +44,10 @@ from lindero.svm.kernel_estimator import KernelEstimator
 #: Numbers of landmarks that are tried: the first, and the largest.
 _FEWEST, _MOST = 64, 4096
 
+#: So many landmarks cost next to nothing: tables of no more rows have all of them, and so they are
+#: machines on the kernel itself. More than a quarter of the rows cost more than such a machine.
+_CHEAP, _SHARE_OF_ROWS = 1024, 0.25
+
 #: Rows that are learned from, and rows that judge, where the number of landmarks is looked for.
 _LEARNED, _JUDGED = 40_000, 10_000
 
@@ -172,8 +176,8 @@ def _find_number(
     estimator: KernelEstimator, training: TrainingSet, rows: Array, random: np.random.Generator
 ) -> tuple[int, dict[int, float]]:
     """The number of landmarks at which the loss of rows left out stalls, and the losses found. All
-    rows where they are few."""
-    if len(rows) <= 2 * _FEWEST:
+    rows where they are few: the noise of a few rows left out would hide what is gained."""
+    if len(rows) <= _CHEAP:
         return len(rows), {}
     order = _spread_classes(rows, training.codes, random)
     n_judged = min(_JUDGED, len(order) // 5)
@@ -182,7 +186,8 @@ def _find_number(
     begun, losses, n = time.perf_counter(), dict[int, float](), _FEWEST
     gains: list[float] = []
     last, late = None, False
-    while n <= min(_MOST, len(learned)):
+    most = min(_MOST, max(_CHEAP, int(_SHARE_OF_ROWS * len(learned))))
+    while n <= most:
         found = _try_number(estimator, part, rest, n, random)
         if found is None:
             break

@@ -523,8 +523,13 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         wrong = np.zeros((2, len(known_codes)), dtype=bool)
         tried = np.zeros(len(known_codes), dtype=bool)
         parts = self._leave_out(rows, known_codes, self.held_out_folds, training, tol, limits)
+        known_shares = np.bincount(known_codes, minlength=n_classes) / len(known_codes)
+        n_open = len(rows.unlabelled)
         for part in parts:
-            counts = count_labels(self.balance_, len(part.left))
+            # `balance_` is about the unlabelled rows: those left out have the shares of the others.
+            n_left = len(part.left) - n_open
+            shares = (self.balance_ * n_open + known_shares * n_left) / len(part.left)
+            counts = count_labels(shares, len(part.left))
             labels = part.search.run(self.method, part.first, counts).codes
             if limits.stopped or limits.expired:
                 return

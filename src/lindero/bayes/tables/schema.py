@@ -55,7 +55,7 @@ from lindero.bayes.tables.wide_columns import (
 )
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
-from lindero.validation import require_numeric_columns
+from lindero.validation import read_frame, require_numeric_columns
 
 Part = MatrixColumns | ListedColumn
 
@@ -136,10 +136,7 @@ class UserTable:
 
 def require_computed(X: Any) -> Any:
     """X as narwhals has it, or as it is if that does not know it; one without rows is refused."""
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"Each column of X needs a name of its own. {error}") from None
+    frame = read_frame(X, eager_only=False)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"X is a lazy table ({type(X).__name__}) that holds no rows yet. Have it computed "
@@ -329,9 +326,11 @@ class Schema:
         least: int | None = None,
         keep: Container[int] = (),
         reads_texts: bool = False,
+        most: int | None = None,
     ) -> tuple[Schema, list[str], list[str], list[str]]:
         """With rare values pooled and without columns that name rows and texts, as
-        `lindero.bayes.tables.wide_columns` says. Columns in `keep` stay as they are, and so do all
+        `lindero.bayes.tables.wide_columns` says: those of fewer rows than `least`, and all but the
+        `most` most frequent ones. Columns in `keep` stay as they are, and so do all
         if none would be left: texts count as left where the caller `reads_texts`.
 
         Returns
@@ -351,7 +350,7 @@ class Schema:
             elif isinstance(part, SummedColumn) and part.value_kind == "number":
                 why = "names" if part.numbers_rows(column.name) else ""
             elif part.value_kind == "text" and not part.declared and column.values:
-                why, columns[at] = _pool(column, part, table.n_rows, least)
+                why, columns[at] = _pool(column, part, table.n_rows, least, most)
             else:
                 continue
             if why:
@@ -547,7 +546,11 @@ def _numbers_rows(part: MatrixColumns, place: int, name: str | None) -> bool:
 
 
 def _pool(
-    column: Column, part: ListedColumn | SummedColumn, n_rows: int, least: int | None
+    column: Column,
+    part: ListedColumn | SummedColumn,
+    n_rows: int,
+    least: int | None,
+    most: int | None,
 ) -> tuple[str, Column]:
     """Why a column of text is left out, if it is, and the column with its rare values pooled."""
     if names_rows(len(part.values), n_rows, part.values):
@@ -555,7 +558,7 @@ def _pool(
     if len(part.values) > FEW_VALUES and is_text(part.values):
         return "texts", column
     count_of = dict(zip(part.values, part.count_values().tolist(), strict=True))
-    rare = find_rare(np.array([count_of[v] for v in column.values]), n_rows, least)
+    rare = find_rare(np.array([count_of[v] for v in column.values]), n_rows, least, most)
     kept = [value for value, few in zip(column.values, rare, strict=True) if not few]
     if rare.sum() < 2:
         return "", column

@@ -32,8 +32,9 @@ OWN_VALUES, FEWEST_ROWS = 0.5, 50
 #: Columns of no more values than this have no rare ones.
 FEW_VALUES = 20
 
-#: Values of a category that become columns of numbers at most.
-_MOST_VALUES = 250
+#: Values of a category that may become columns of numbers, however many such categories there are,
+#: and values of all such categories together.
+_MOST_VALUES, _MOST_TOGETHER = 250, 750
 
 #: Words of a text on average, and values that are looked at.
 _WORDS, _LOOKED_AT = 4.0, 200
@@ -93,15 +94,25 @@ def names_rows(n_different: int, n_rows: int, values: Sequence[Any]) -> bool:
     return many and not is_text(values)
 
 
-def find_rare(counts: Array, n_rows: int, least: int | None = None) -> Array:
+def share_values(columns: Iterable[Sequence[Any]], n_rows: int) -> int:
+    """How many values of each category become columns of numbers at most; `columns` are the values
+    of each. A single column of 750 shops is worth as many, and three of 250 each."""
+    wide = [values for values in columns if len(values) > _MOST_VALUES]
+    n_wide = sum(not is_text(v) and not names_rows(len(v), n_rows, v) for v in wide)
+    return max(_MOST_VALUES, _MOST_TOGETHER // max(1, n_wide))
+
+
+def find_rare(
+    counts: Array, n_rows: int, least: int | None = None, most: int | None = None
+) -> Array:
     """Which values are rare, from how many rows have each. `least` is the number of rows below
-    which a value is, and all but the 250 most frequent ones are; None is for Bayesian classifiers:
-    20 rows, or one in 500."""
+    which a value is, and all but the `most` most frequent ones are; without `least` it is 20 rows,
+    or one in 500: of values with fewer little is known beside those of other columns."""
     if len(counts) <= FEW_VALUES or n_rows < FEWEST_ROWS or least == 1:
         return np.zeros(len(counts), dtype=bool)
     if least is None:
         return np.asarray(counts < max(20.0, n_rows / 500))
-    most_frequent = np.argsort(-counts, kind="stable")[:_MOST_VALUES]
+    most_frequent = np.argsort(-counts, kind="stable")[:most]
     rare = np.ones(len(counts), dtype=bool)
     rare[most_frequent] = counts[most_frequent] < least
     return rare

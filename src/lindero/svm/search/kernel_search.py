@@ -26,6 +26,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, _fit_context, is_classifier
@@ -199,6 +200,8 @@ class KernelSearch:
         template = self._kind(**self._parameters())
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = _splits(splitter, table, targets, groups)
+        if is_classifier(self) and not hasattr(self.cv, "split") and not np.iterable(self.cv):
+            splits = _keep_lone_rows(splits, targets)
         weighted = sample_weight is not None and _takes_weights(scorer)
         score = getattr(self._kind, "score", None)
         accuracy = inspect.unwrap(score) is ClassifierMixin.score if score else False
@@ -352,9 +355,14 @@ class KernelSearch:
         check_is_fitted(self)
         if self.scale_ is not None:
             rows = read_new_table(self, X)  # whose messages are clearer than those of scalers
+            scaler, machine = (step for _, step in self.best_estimator_.steps)
             if isinstance(rows, DeviceRows):
-                scaler, machine = (step for _, step in self.best_estimator_.steps)
                 return machine, scale_rows(scaler, rows)
+            if sp.issparse(rows) and scaler.with_mean:
+                raise ValueError(
+                    "X is sparse, but the table given to fit was dense, and its columns were "
+                    "centred, which would fill in all zeros: pass X.toarray()."
+                )
         return self.best_estimator_, X
 
     @available_if(has_model)  # type: ignore[untyped-decorator]
@@ -394,7 +402,14 @@ def _splits(splitter: Any, X: Any, y: Array, groups: Any) -> list[Split]:
     splits = []
     if isinstance(X, DeviceRows):
         X = np.broadcast_to(0.0, (len(X), 1))  # splitters are told how many rows there are
-    for number, (train, test) in enumerate(splitter.split(X, y, groups)):
+    try:
+        folds = list(splitter.split(X, y, groups))
+    except ValueError as error:
+        raise ValueError(
+            f"The {len(rows)} rows cannot be divided into the folds that cv asks for: pass a "
+            f"smaller cv, or more rows. ({error})"
+        ) from None
+    for number, (train, test) in enumerate(folds):
         for name, part in (("training", rows[train]), ("validation", rows[test])):
             if len(part) == 0:
                 raise ValueError(f"Fold {number} of cv has no {name} rows.")
@@ -402,6 +417,19 @@ def _splits(splitter: Any, X: Any, y: Array, groups: Any) -> list[Split]:
     if not splits:
         raise ValueError("cv gives no folds: pass at least one pair (train, test).")
     return splits
+
+
+def _keep_lone_rows(splits: list[Split], y: Array) -> list[Split]:
+    """Folds that leave out no row whose class has no other: nothing would be known of it."""
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    lone = counts[codes] == 1
+    if not lone.any():
+        return splits
+    kept = [
+        (np.sort(np.append(train, test[lone[test]])), test[~lone[test]])
+        for _, train, test in splits
+    ]
+    return [(number, *rows) for number, rows in enumerate(r for r in kept if len(r[1]))]
 
 
 def _takes_weights(scorer: Any) -> bool:

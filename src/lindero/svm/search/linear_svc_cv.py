@@ -35,7 +35,8 @@ class LinearSVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore
         Values of C, finite and above zero, all of which are tried. None searches powers of two,
         from coarse to fine.
     cv : int, splitter, iterable of (train, test) or None, default=None
-        How to split; None is 5 folds, an int that many, with equal shares of the classes.
+        How to split; None is 5 folds, an int that many, with equal shares of the classes: a row
+        whose class has no other is not left out then.
     scoring : str, callable or None, default=None
         A scorer's name, or ``scorer(estimator, X, y)``. None is accuracy. Scorers that need
         probabilities are refused.

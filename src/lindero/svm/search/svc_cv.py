@@ -46,7 +46,8 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Must be None with kernels that have no gamma (linear, precomputed, callables), where only C
         is chosen.
     cv : int, splitter, iterable of (train, test) or None, default=None
-        How to split; None is 5 folds, an int that many, with equal shares of the classes.
+        How to split; None is 5 folds, an int that many, with equal shares of the classes: a row
+        whose class has no other is not left out then.
     scoring : str, callable or None, default=None
         A scorer's name, or ``scorer(estimator, X, y)``. None is accuracy. Scorers that need
         probabilities are refused.
