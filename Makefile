@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
+# Tests start hundreds of processes: what one of them has compiled, the others read.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo pictures results test test-gpu test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-store bench-data bench-play bench-gpu system-packages fuzz bounds endure clean clean-compiled
 
 help:
