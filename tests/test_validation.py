@@ -299,7 +299,8 @@ def test_a_missing_value_of_any_table_is_named_by_its_column_and_nothing_else_is
 @pytest.mark.parametrize(
     ("bad", "message"),
     [(None, "no number in row 3: its value is (None|nan)"), (np.nan, "no number in row 3: .*nan"),
-     (np.inf, "not finite in row 3: its value is inf"), (pd.NA, "no number in row 3")],
+     (np.inf, "not finite in row 3: its value is inf"), (pd.NA, "no number in row 3"),
+     (10**400, "not finite in row 3: its value is 1000")],
 )  # fmt: skip
 @pytest.mark.parametrize("form", [list, pd.Series, np.array])
 def test_targets_that_are_no_numbers_are_refused_by_their_row(machine, bad, message, form):

@@ -7,6 +7,7 @@ checked in one file, because what is asked of one depends on the others.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -468,6 +469,8 @@ def require_targets(y: Any) -> None:
         return
     try:
         finite = np.isfinite(values.astype(np.float64))
+    except OverflowError:  # whole numbers that no float can hold
+        finite = np.array([not isinstance(v, int) or abs(v) <= sys.float_info.max for v in values])
     except (TypeError, ValueError):  # no numbers
         return
     if not finite.all():

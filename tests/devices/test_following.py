@@ -545,3 +545,18 @@ def test_a_region_is_found_there_too(rehearsal):
     model = OneClassSVM(nu=0.3)
     assert isinstance(model.fit_predict(rows), torch.Tensor)
     assert set(model.predict(rows).tolist()) == {1, -1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CUDA error: out of memory",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cusolver error: CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`",
+        "Triton Error [CUDA]: out of memory",
+    ],
+)
+def test_libraries_of_a_card_that_find_no_memory_are_understood(rehearsal, monkeypatch, text):
+    fail_with(RuntimeError(text), monkeypatch)
+    with pytest.raises(DeviceMemoryError, match="too little memory"):
+        SVC().fit(torch.from_numpy(X), BINARY)

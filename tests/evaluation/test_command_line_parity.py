@@ -15,7 +15,7 @@ from lindero.evaluation import (
     scale_to_target,
     tune,
 )
-from lindero.evaluation.registry import choose_machine
+from lindero.evaluation.registry import choose_contenders, choose_machine
 from lindero.evaluation.rows import load_for_machine
 from lindero.evaluation.stream_runs import Stream, StreamSettings
 from lindero.persist import load as load_model
@@ -341,3 +341,27 @@ def test_whole_numbers_are_classes_or_not_as_in_files(tmp_path, n_values):
     found = compare(np.arange(120.0)[:, None] ** 0.5, y, **begun)
     assert found.task == load(path).task == compare(load(path), **begun).task
     assert any("whole numbers" in note for note in found.notes) == (n_values > 20)
+
+
+def test_an_epsilon_that_was_chosen_sharpens_the_tolerance_of_the_target():
+    prices = np.exp(12.0 + np.random.default_rng(0).standard_normal(200))
+    spec = scale_to_target("svr", prices)
+    usual, chosen = (make_machine(spec, given)["machine"] for given in ({}, {"epsilon": 100.0}))
+    assert usual.tol == spec.preset["tol"] > 100.0
+    assert chosen.tol == pytest.approx(1.0)
+    assert make_machine(spec, {"epsilon": 0.0})["machine"].tol == 1e-3
+    assert make_machine(spec, {"epsilon": 1.0, "tol": 7.0})["machine"].tol == 7.0
+
+
+def test_targets_beyond_all_units_are_left_as_they_are():
+    assert scale_to_target("svr", np.array([1e200, -1e200, 3e200])).preset == {}
+
+
+def test_machines_that_are_named_beside_auto_are_not_told_as_left_out():
+    chosen, notes = choose_contenders(
+        ["auto", "svc-gaussian"], "classification", n_classes=2, has_costs=False,
+        has_times=False, sparse=True, wide=True,
+    )  # fmt: skip
+    assert "svc-gaussian" in [machine.name for machine in chosen]
+    assert not any("svc-gaussian" in note for note in notes)
+    assert any("Left out" in note for note in notes)

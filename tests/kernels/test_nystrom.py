@@ -219,3 +219,10 @@ def test_gram_matrices_of_single_precision_are_as_exact_as_they_must_be(monkeypa
     off = np.abs(np.tril(out) - np.tril(expected)).max() / expected.max()
     assert off < 1e-6 if weight == 1.0 else off < 1e-14
     assert (off > 1e-9) == (weight == 1.0)
+
+
+def test_no_row_is_drawn_twice_where_distances_are_rounding():
+    X = 1e8 + np.random.default_rng(0).standard_normal((400, 5))
+    far = KernelFunction("poly", gamma=1e-8, degree=2, coef0=0.0)
+    chosen = draw_apart(X, np.ones(400), far, 150, np.random.default_rng(1))
+    assert len(set(chosen.tolist())) == 150

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from clouds import four_clouds, two_clouds
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss, make_scorer
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from tests.naming import steady
 from tests.refusals import refused
 
@@ -123,6 +123,13 @@ def test_fits_that_are_cut_short_are_counted_in_one_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.set_params(max_iter=-1).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [SVCCV, SVRCV, LinearSVCCV])
+def test_what_a_splitter_says_of_other_things_is_its_own(kind):
+    model = kind(cv=GroupKFold(3))
+    with refused(model, ValueError, "^The 'groups' parameter should not be None"):
+        model.fit(np.arange(40.0)[:, None], np.arange(40) % 2)
 
 
 @pytest.mark.parametrize("kind", [SVCCV, SVRCV, LinearSVCCV])

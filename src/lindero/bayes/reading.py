@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -254,15 +254,19 @@ def tidy_columns(schema: Schema, table: UserTable, keep: set[int], least: int | 
     return tidied
 
 
-def warn_of_text(schema: Schema, n_rows: int, is_tidied: bool = False) -> None:
+def warn_of_text(
+    schema: Schema, n_rows: int, is_tidied: bool = False, read: Collection[str] = ()
+) -> None:
     """Of text that is probably numbers, or names the rows; where there are enough rows to be sure
-    of that, `Schema.tidy` leaves it out."""
+    of that, `Schema.tidy` leaves it out. Columns `read` are taken word by word."""
     doubted = warn_of_numbers(schema)
     if n_rows >= FEWEST_ROWS and is_tidied:
         return
     for at in schema.category_columns:
         values, title = schema.columns[at].values, schema.title(at)
         if len(values) <= _FEW_VALUES or at in doubted or not isinstance(values[0], str):
+            continue
+        if title in read:
             continue
         if len(values) > OWN_VALUES * n_rows:
             is_words = len(values) > FEW_VALUES and is_text(values)

@@ -19,6 +19,13 @@ Result = TypeVar("Result")
 #: How torch and CuPy name a card that does not answer.
 _FAILED = re.compile(r"CUDA (driver )?error|cudaError|CUBLAS_STATUS|CUSOLVER_STATUS|CUDNN_STATUS")
 
+#: How they, CUDA's libraries and Triton say that there is too little memory: handles of libraries
+#: take theirs beside torch's.
+_FULL = re.compile(
+    r"CUDA out of memory|CUDA error: out of memory|\[CUDA\]: out of memory|STATUS_ALLOC_FAILED"
+    r"|(cublas|cusolverDn|cusparse)Create"
+)
+
 
 def guard(call: Callable[[], Result], card: str) -> Result:
     """What a call returns; errors of the card `card` are turned into ours."""
@@ -39,7 +46,7 @@ def _translate(error: BaseException, card: str) -> DeviceError | None:
     if isinstance(error, DeviceError):
         return type(error)(str(error))
     kind, text = type(error).__name__, str(error)
-    if kind in ("OutOfMemoryError", "OutOfMemory") or "CUDA out of memory" in text:
+    if kind in ("OutOfMemoryError", "OutOfMemory") or _FULL.search(text):
         wanted = re.search(r"[Tt]ried to allocate ([\d.,]+ ?\w+)", text) or re.search(
             r"allocating ([\d.,]+ bytes)", text
         )

@@ -82,7 +82,7 @@ class DeviceNystromMap:
 
     def blocks(self, n: int) -> Iterator[slice]:
         """Rows whose kernel values are computed at once."""
-        height = max(64, _BLOCK_VALUES // self.kernel.n_samples)
+        height = max(64, _BLOCK_VALUES // max(self.kernel.n_samples, self.kernel.n_features))
         for start in range(0, n, height):
             yield slice(start, min(start + height, n))
 
@@ -92,7 +92,7 @@ class DeviceNystromMap:
         sums = torch.zeros(len(drawn), dtype=torch.float64, device=drawn.values.device)
         places = torch.as_tensor(support, device=sums.device)
         factors = torch.as_tensor(z, dtype=torch.float64, device=sums.device)
-        height = max(64, _BLOCK_VALUES // max(1, len(drawn)))
+        height = max(64, _BLOCK_VALUES // max(1, len(drawn), kernel.n_features))
         for part, weights in zip(places.split(height), factors.split(height), strict=True):
             rows = DeviceKernel(X.values[part], self.function, kernel.shift)
             sums += weights @ kernel.block_of(rows, slice(None))
@@ -117,6 +117,11 @@ class FeatureKernel(DeviceKernel):
     @property
     def values(self) -> Tensor:
         return self.exact_rows(slice(None))
+
+    def single_block(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """The features of all rows, of which the single precision of others is a copy, are not
+        kept here."""
+        return self.precise_block(rows, columns).float()
 
     def subset(self, rows: Array | Tensor, values: Tensor | None = None) -> FeatureKernel:
         index = torch.as_tensor(rows, device=self.device)

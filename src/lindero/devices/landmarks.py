@@ -92,22 +92,22 @@ def draw_apart(
     """Numbers of `n` rows, each drawn by its squared distance from those before, and its weight."""
     kernel = DeviceKernel(X.values, function)
     own = kernel.diagonal_values()
-    places = torch.arange(len(own), device=own.device)
     distances, left = torch.ones_like(own), X.vector(weights / weights.max())
     chosen: list[Tensor] = []
     count, most = 0, 1
     while count < n:
         chances, size = left * distances, min(most, n - count)
-        if not bool(chances.sum() > 0.0):  # those left are the same to the kernel
-            chances, size = left, 1
-        shares = chances.cumsum(0)
-        draws = torch.as_tensor(random.random(size), device=own.device)
-        drawn = torch.searchsorted(shares, draws * shares[-1], right=True)
-        last = torch.where(chances > 0.0, places, 0).amax()  # rounding may be beyond it
-        drawn = torch.minimum(drawn, last)
+        weighed = chances.cpu().numpy()  # a card's sums of them are not the same each time
+        if not weighed.sum() > 0.0:  # those left are the same to the kernel
+            weighed, size = left.cpu().numpy(), 1
+        shares = np.cumsum(weighed)
+        places = np.searchsorted(shares, random.random(size) * shares[-1], side="right")
+        places = np.minimum(places, np.flatnonzero(weighed)[-1])  # rounding may be beyond the last
+        places = places[np.sort(np.unique(places, return_index=True)[1])]
+        drawn = torch.as_tensor(places, device=own.device)
         values = kernel.precise_block(drawn, slice(None))
         apart = own[drawn][:, None] - 2.0 * values[:, drawn] + own[drawn]
-        least = distances[drawn].cpu().numpy() * random.random(size)
+        least = distances[drawn].cpu().numpy() * random.random(len(places))
         kept = keep_apart(apart.cpu().numpy(), least)
         drawn = drawn[kept]
         nearest = ((own[drawn][:, None] - 2.0 * values[kept]).amin(0) + own).clamp(min=0.0)

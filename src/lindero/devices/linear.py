@@ -204,6 +204,10 @@ class DeviceLinearSolver(Solver):
             kernel, ridge = ridged.base, ridged.ridge
         if not (isinstance(kernel, DeviceKernel) and kernel.function.name == "linear"):
             raise SolverError("Linear machines on a device need a linear kernel over rows there.")
+        if problem.group_sizes is not None:
+            raise SolverError("Linear machines on a device need a single sum.")
+        if ridge is None and not (np.isfinite(problem.u).all() and problem.u.min() > 0.0):
+            raise SolverError("Linear machines on a device need finite positive bounds.")
         on_device = DeviceProblem(problem, kernel)
         wide = kernel.n_features > MOST_DIRECT
         make_system = WideNewtonSystem if wide else DeviceNewtonSystem

@@ -71,6 +71,14 @@ def free_bytes(device: torch.device) -> float:
     return float(free + held)
 
 
+def release_cache(device: torch.device) -> None:
+    """Hand back what torch holds unused, where that is more than half of what is free: work that is
+    recorded cannot take from it."""
+    free, _ = torch.cuda.mem_get_info(device)
+    if torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device) > free:
+        torch.cuda.empty_cache()
+
+
 @dataclass(frozen=True)
 class NewtonPlan:
     """Landmarks, whether features of all rows are kept, numbers of features of free variables, and

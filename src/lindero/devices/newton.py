@@ -39,7 +39,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lindero.devices.memory import MARKS, round_up
+from lindero.devices.memory import MARKS, release_cache, round_up
 from lindero.devices.preconditioner import Landmarks, Preconditioner
 from lindero.devices.sample_problem import SampleProblem, compute_gap, find_ends, soften
 
@@ -242,6 +242,7 @@ class Newton:
         self.blur = 0.0
         self._graphs: dict[str, Any] | None = None
         if device.type == "cuda":
+            release_cache(device)
             self._graphs = {
                 "stream": torch.cuda.Stream(device),
                 "pool": torch.cuda.graph_pool_handle(),
@@ -428,8 +429,10 @@ class Newton:
             self._graphs["stream"].wait_stream(here)
             with torch.cuda.stream(self._graphs["stream"]):
                 graph.capture_begin(pool=self._graphs["pool"])
-                iterate()
-                graph.capture_end()
+                try:
+                    iterate()
+                finally:
+                    graph.capture_end()
             here.wait_stream(self._graphs["stream"])
             self._graphs["kept"].append(graph)
             play = graph.replay

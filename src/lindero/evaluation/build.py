@@ -93,6 +93,7 @@ def make_machine(
     found = find_machine(machine) if isinstance(machine, str) else machine
     kind = found.load()
     given = {**found.preset, **(params or {})}
+    _sharpen(given, params or {}, kind)
     of_table = {name: given.pop(name) for name in list_encoder_parameters(found) if name in given}
     if random_state is not None and "random_state" in inspect.signature(kind).parameters:
         given.setdefault("random_state", random_state)
@@ -102,6 +103,17 @@ def make_machine(
     from sklearn.pipeline import Pipeline
 
     return Pipeline([(TABLE_STEP, TableEncoder(**of_table)), (MACHINE_STEP, estimator)])
+
+
+def _sharpen(given: dict[str, Any], chosen: Mapping[str, Any], kind: type) -> None:
+    """A `tol` in units of the target is for the usual epsilon: a smaller one that was chosen needs
+    a smaller tol."""
+    epsilon = chosen.get("epsilon")
+    if kind.__name__ not in _TOL_OF_TARGET or "tol" in chosen or "tol" not in given:
+        return
+    if isinstance(epsilon, (int, float)) and epsilon >= 0.0:
+        usual = inspect.signature(kind).parameters["tol"].default
+        given["tol"] = min(given["tol"], max(0.01 * epsilon, usual))
 
 
 def list_encoder_parameters(machine: MachineSpec) -> tuple[str, ...]:
@@ -159,8 +171,9 @@ def scale_to_target(machine: str | MachineSpec, y: Any) -> MachineSpec:
     values = np.asarray(y)
     if values.dtype.kind not in "iuf" or len(values) < 2 or not np.isfinite(values).all():
         return found
-    unit = float(f"{np.std(values):.3g}")
-    if unit == 0.0:
+    with np.errstate(over="ignore", invalid="ignore"):
+        unit = float(f"{np.std(values, dtype=np.float64):.3g}")
+    if unit == 0.0 or not np.isfinite(unit):
         return found
 
     def scale(value: float) -> float:

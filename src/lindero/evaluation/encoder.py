@@ -264,7 +264,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if names and self.keep_row_names:
             keep = {at for at in range(schema.n_columns) if schema.title(at) in names}
             tidied, names, texts, scattered = schema.tidy(user, least, keep, reads, most)
-        warn_of_text(schema, user.n_rows, is_tidied=tidied is not schema)
+        warn_of_text(schema, user.n_rows, tidied is not schema, texts if reads else ())
         if names:
             warn_user(say_left_out(names, "use keep_row_names=True"), UserWarning)
         if self.text_columns == 0:

@@ -584,7 +584,13 @@ def choose_contenders(
     ]
     notes = []
     if wide:
-        left_out = [m.name for m in chosen if m.name not in _FOR_WIDE and not m.takes_tables]
+        names = [one for one in given or () if isinstance(one, str) and one != AUTO]
+        named_too = {machine.name for one in names for machine in find_contenders(one)}
+        left_out = [
+            machine.name
+            for machine in chosen
+            if machine.name not in _FOR_WIDE | named_too and not machine.takes_tables
+        ]
         chosen = [machine for machine in chosen if machine.name in _FOR_WIDE]
         if left_out:
             notes.append(

@@ -131,9 +131,10 @@ def draw_apart(
         shares = np.cumsum(chances)
         drawn = np.searchsorted(shares, random.random(size) * shares[-1], side="right")
         drawn = np.minimum(drawn, np.flatnonzero(chances)[-1])  # rounding may be beyond the last
+        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
         among = kernel.probe(drawn)
         apart = own[drawn][:, None] - 2.0 * kernel.cross(among, among) + own[drawn]
-        kept = keep_apart(apart, distances[drawn] * random.random(size))
+        kept = keep_apart(apart, distances[drawn] * random.random(len(drawn)))
         drawn = drawn[kept]
         values = kernel.cross(kernel.probe(drawn), everything)
         values *= -2.0

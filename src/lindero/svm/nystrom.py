@@ -186,7 +186,7 @@ def _find_number(
     begun, losses, n = time.perf_counter(), dict[int, float](), _FEWEST
     gains: list[float] = []
     last, late = None, False
-    most = min(_MOST, max(_CHEAP, int(_SHARE_OF_ROWS * len(learned))))
+    most = min(_MOST, len(learned), max(_CHEAP, int(_SHARE_OF_ROWS * len(learned))))
     while n <= most:
         found = _try_number(estimator, part, rest, n, random)
         if found is None:

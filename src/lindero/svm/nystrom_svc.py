@@ -59,8 +59,8 @@ class NystromSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Constant in the poly and sigmoid kernels.
     n_components : "auto" or int, default="auto"
         The number of landmarks. ``"auto"`` doubles it from 64 on, on a part of the rows, until the
-        loss of rows left out stalls, or there is one for four rows. Tables of up to 1024 rows have
-        all of them for landmarks.
+        loss of rows left out stalls, or there is one for four rows, or 1024 if that is more.
+        Tables of up to 1024 rows have all of them for landmarks.
     landmarks : {"kmeans++", "leverage", "random"}, default="kmeans++"
         How they are chosen: far from each other, for the Gaussian kernel over dense columns with a
         few steps of k-means; rows that others do not explain (ridge leverage scores); or any rows.

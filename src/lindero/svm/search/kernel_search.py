@@ -405,6 +405,8 @@ def _splits(splitter: Any, X: Any, y: Array, groups: Any) -> list[Split]:
     try:
         folds = list(splitter.split(X, y, groups))
     except ValueError as error:
+        if "n_splits" not in str(error) and "members" not in str(error):
+            raise
         raise ValueError(
             f"The {len(rows)} rows cannot be divided into the folds that cv asks for: pass a "
             f"smaller cv, or more rows. ({error})"
